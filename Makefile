@@ -1,0 +1,61 @@
+# Everything runs in .venv, which the first target makes and the others reuse.
+# Paths are relative throughout, so a checkout may live in a folder with spaces.
+
+# The Python that makes .venv; override with `make PYTHON=/path/to/python3.11 test`.
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+READY := .venv/.ready
+
+unexport PYTHONPATH PYTHONHOME
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Read by pip's own build steps too, which `-c` does not reach.
+export PIP_CONSTRAINT := constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench soak clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
+
+demo: $(READY) ## join real flight data in this process
+	@$(BIN)/bankfull demo
+
+test: lint ## lint, then every test
+	@echo "tests, compiler off"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m uncompiled
+	@echo "tests, compiler on"
+	@$(BIN)/python -m pytest -q -n 2
+
+lint: $(READY) ## ruff, mypy and the layer law
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(READY) ## measure the embedded runtime on this machine
+	@$(BIN)/bankfull bench embedded
+
+soak: $(READY) ## the tests again, with many more generated cases
+	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -n 2
+
+clean: ## remove .venv and every cache
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build src/*.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp holds the folder it was made in. An editable install remembers that folder, so a moved
+# or copied checkout starts afresh rather than run the code it came from.
+ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
+.PHONY: $(READY)
+endif
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "bankfull needs Python 3.11 or newer, found: $(or $(PYTHON),none). Try make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' || \
+		{ echo "$(PYTHON) cannot make virtual environments: install its venv package (on Debian: python3-venv)" >&2; exit 1; }
+	@test "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" || \
+		{ echo "making .venv (once)"; "$(PYTHON)" -m venv --clear .venv; }
+	@echo "installing bankfull and its tools into .venv"
+	@$(BIN)/python -m pip install -qq -c constraints.txt -e ".[dev]"
+	@echo "$(CURDIR)" > $@

@@ -1,0 +1,50 @@
+"""bankfull joins live streams: exactly while the budget suffices, honestly when it does not.
+
+``import bankfull as bf`` is light: the engine, the compiler and plotting load on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bankfull.api import (
+        Joined,
+        equal,
+        join,
+        joins,
+        overlap,
+        rows,
+        similar,
+        stream,
+        subset,
+        superset,
+    )
+    from bankfull.errors import BankfullError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BankfullError",
+    "Joined",
+    "equal",
+    "join",
+    "joins",
+    "overlap",
+    "rows",
+    "similar",
+    "stream",
+    "subset",
+    "superset",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'bankfull' has no attribute {name!r}")
+    return getattr(import_module("bankfull.errors" if name == "BankfullError" else "bankfull.api"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

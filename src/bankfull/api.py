@@ -1,0 +1,261 @@
+"""The public face: streams in, one call, record batches out.
+
+Every function here only reads what a person wrote and hands a spec to the layers below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bankfull.assemble import assemble
+from bankfull.errors import PlanError, SpecError, closest
+from bankfull.runtime.embedded import Joined, Source, as_source
+from bankfull.runtime.embedded.run import OnQuarantine
+from bankfull.spec import (
+    Equal,
+    Join,
+    Overlap,
+    Predicate,
+    Query,
+    Rows,
+    Similar,
+    Stream,
+    Subset,
+    Superset,
+    Window,
+    span,
+    window,
+)
+
+_OVERLOADS = ("block",)
+_ORDERS = (None,)
+
+
+@dataclass
+class BoundStream:
+    """A source together with what is known about it; made by :func:`stream`."""
+
+    source: object = field(repr=False)
+    time: str
+    name: str | None = None
+    late: object = 0
+    importance: str | None = None
+    unique: tuple[str, ...] = ()
+
+    def spec(self, name: str) -> Stream:
+        """Return the spec of this stream under its own or the given name."""
+        late = span(self.late, "late bound")
+        return Stream(self.name or name, self.time, late, self.importance, self.unique)
+
+
+def stream(
+    source: object,
+    *,
+    time: str,
+    name: str | None = None,
+    late: object = 0,
+    importance: str | None = None,
+    unique: str | Sequence[str] | None = None,
+) -> BoundStream:
+    """Describe one input.
+
+    ``source`` is an Arrow table, a record batch reader, or an iterator of record batches.
+    ``time`` names its time column (timestamp, date or integer). ``late`` is how far time may go
+    back: disorder within it is exact, a row beyond it is counted late. ``importance`` and
+    ``unique`` name columns that overload handling will use.
+    """
+    columns = (unique,) if isinstance(unique, str) else tuple(unique or ())
+    bound = BoundStream(source, time, name, late, importance, columns)
+    bound.spec("stream")  # complain now about what can be judged now
+    return bound
+
+
+class PlannedJoin(Joined):
+    """A join that has not started yet; :func:`joins` can still combine it with others."""
+
+    streams: tuple[BoundStream, ...]
+
+
+def join(
+    *streams: BoundStream,
+    on: str | Sequence[str] | Predicate,
+    within: object = None,
+    name: str = "join",
+    search: str = "auto",
+    basic_window: object = None,
+    strict: bool = False,
+    overload: str = "block",
+    order: str | None = None,
+    on_quarantine: OnQuarantine | None = None,
+) -> Joined:
+    """Join two or more streams.
+
+    ``on`` is a column name, several, or a predicate (:func:`equal`, :func:`overlap`,
+    :func:`subset`, :func:`superset`, :func:`similar`). ``within`` is how long a tuple stays
+    joinable: one window for all streams or a tuple of one each; a duration, a whole number for
+    integer times, or :func:`rows`. Results come as record batches from the returned iterator.
+
+    >>> import pyarrow as pa
+    >>> orders = stream(pa.table({"t": [1, 5], "id": [7, 8]}), time="t", name="orders")
+    >>> paid = stream(pa.table({"t": [3, 90], "id": [7, 8]}), time="t", name="paid")
+    >>> join(orders, paid, on="id", within=10).read_all().to_pylist()
+    [{'orders_t': 1, 'orders_id': 7, 'paid_t': 3, 'paid_id': 7, 'joined_at': 3}]
+    """
+    _check_word("overload", overload, _OVERLOADS)
+    _check_word("order", order, _ORDERS)
+    for given in streams:
+        if not isinstance(given, BoundStream):
+            raise SpecError(
+                f"join() got a {type(given).__name__}: wrap it in bf.stream(..., time=...) first"
+            )
+    specs = _name_streams(streams)
+    described = Join(
+        name,
+        tuple(spec.name for spec in specs),
+        _predicate(on),
+        _windows(within, len(streams)),
+        search,
+    )
+    basic = None if basic_window is None else window(basic_window)
+    query = Query(specs, (described,), basic, strict)
+    return _plan(query, streams, on_quarantine)
+
+
+def joins(*planned: Joined, on_quarantine: OnQuarantine | None = None) -> Joined:
+    """Run several joins over shared streams in one operator that stores each tuple once.
+
+    Give unstarted joins with different names, made from the same :func:`stream` objects. Every
+    result says in its column ``join`` which one it belongs to.
+    """
+    if not planned:
+        raise SpecError("joins() got no join: give at least one bf.join(...)")
+    bound: dict[str, BoundStream] = {}
+    specs: list[Stream] = []
+    for one in planned:
+        for spec, given in zip(one.query.streams, _streams_of(one), strict=True):
+            if spec.name not in bound:
+                bound[spec.name] = given
+                specs.append(spec)
+            elif bound[spec.name] is not given:
+                raise SpecError(
+                    f"two different streams are called {spec.name!r}: pass the same bf.stream "
+                    "object to both joins, or name them differently"
+                )
+    basics = {one.query.basic_window for one in planned}
+    if len(basics) > 1:
+        raise SpecError("the joins have different basic windows: give all of them the same")
+    query = Query(
+        tuple(specs),
+        tuple(described for one in planned for described in one.query.joins),
+        basics.pop(),
+        any(one.query.strict for one in planned),
+    )
+    return _plan(query, tuple(bound.values()), on_quarantine)
+
+
+def equal(*sides: str | Sequence[str]) -> Equal:
+    """Equality: one column (or list of columns) for all streams, or one for each."""
+    return Equal(tuple((side,) if isinstance(side, str) else tuple(side) for side in sides))
+
+
+def overlap(*sides: str, at_least: int) -> Overlap:
+    """At least so many distinct items in common."""
+    return Overlap(sides, at_least)
+
+
+def subset(*sides: str) -> Subset:
+    """Every item of the first stream's set is in the second's."""
+    return Subset(sides)
+
+
+def superset(*sides: str) -> Superset:
+    """Every item of the second stream's set is in the first's."""
+    return Superset(sides)
+
+
+def similar(*sides: str, at_least: float) -> Similar:
+    """Inner product of weighted sets of at least this much."""
+    return Similar(sides, at_least)
+
+
+def rows(count: int) -> Rows:
+    """A count window: the most recent ``count`` tuples of a stream are joinable."""
+    return Rows(count)
+
+
+def _plan(
+    query: Query, streams: tuple[BoundStream, ...], on_quarantine: OnQuarantine | None
+) -> PlannedJoin:
+    sources: dict[str, Source] = {}
+    for spec, given in zip(query.streams, streams, strict=True):
+        if not isinstance(given.source, Source):
+            given.source = _shareable(given.source, spec.name)
+        sources[spec.name] = as_source(given.source, spec.name)
+    plan = assemble(query, {name: source.schema for name, source in sources.items()})
+    planned = PlannedJoin(plan, sources, on_quarantine)
+    planned.streams = streams
+    return planned
+
+
+def _shareable(given: Any, name: str) -> object:
+    """Keep tables as they are; an iterator is opened once, however many joins look at it."""
+    import pyarrow as pa
+
+    return given if isinstance(given, pa.Table | pa.RecordBatch) else as_source(given, name)
+
+
+def _streams_of(planned: Joined) -> tuple[BoundStream, ...]:
+    if not isinstance(planned, PlannedJoin):
+        raise SpecError(f"joins() got a {type(planned).__name__}: give unstarted bf.join(...)")
+    return planned.streams
+
+
+def _name_streams(streams: Sequence[BoundStream]) -> tuple[Stream, ...]:
+    defaults = ["left", "right"] if len(streams) == 2 else [f"s{k + 1}" for k in range(len(streams))]
+    return tuple(given.spec(default) for given, default in zip(streams, defaults, strict=True))
+
+
+def _predicate(on: str | Sequence[str] | Predicate) -> Predicate:
+    if isinstance(on, Equal | Overlap | Subset | Superset | Similar):
+        return on
+    if isinstance(on, str):
+        return equal(on)
+    if isinstance(on, Sequence) and on and all(isinstance(column, str) for column in on):
+        return equal(list(on))
+    raise SpecError(
+        f"on={on!r} is no predicate: give a column name, a list of names, or e.g. "
+        "bf.overlap('tags', at_least=3)"
+    )
+
+
+def _windows(within: object, streams: int) -> tuple[Window, ...]:
+    if within is None:
+        raise PlanError(
+            "the join has no window, so its state could grow without bound: give within=, e.g. "
+            'within="10 minutes" or within=bf.rows(1000)'
+        )
+    each = tuple(within) if isinstance(within, tuple | list) else (within,) * streams
+    return tuple(window(length) for length in each)
+
+
+def _check_word(what: str, given: object, known: tuple[object, ...]) -> None:
+    if given not in known:
+        words = [str(word) for word in known]
+        raise SpecError(f"{what}={given!r} is not in this version: {closest(str(given), words)}")
+
+
+__all__ = [
+    "BoundStream",
+    "Joined",
+    "equal",
+    "join",
+    "joins",
+    "overlap",
+    "rows",
+    "similar",
+    "stream",
+    "subset",
+    "superset",
+]

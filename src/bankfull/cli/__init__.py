@@ -1,0 +1,57 @@
+"""The command line only asks and shows: what a command does, the library can do without it.
+
+One file a subcommand, each with ``--json`` (one object on standard output, nothing else there)
+and heavy imports inside the function, so that ``--help`` stays quick. To add a command: a module
+with a function, and a line in ``COMMANDS``.
+
+Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bankfull.cli.bench import bench
+from bankfull.cli.demo import demo
+from bankfull.cli.run import run
+
+COMMANDS = (demo, run, bench)
+
+app = typer.Typer(
+    name="bankfull",
+    help="Join live streams exactly, in one process, with an honest account of every row.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in COMMANDS:
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"bankfull {version('bankfull')}")
+        except PackageNotFoundError:
+            print("bankfull (not installed: run from its sources)")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Join live streams exactly, in one process, with an honest account of every row."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="bankfull")

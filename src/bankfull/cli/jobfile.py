@@ -1,0 +1,265 @@
+"""A job file says in TOML what ``bf.join`` says in Python: it is read into the same specs.
+
+Everything that can be refused without opening a file is refused here, by file, table and key.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bankfull.cli.tables import Table, one_or_more, typed
+from bankfull.errors import SpecError, closest
+from bankfull.runtime.embedded.files import FORMATS, STANDARD, guess_format
+from bankfull.spec import (
+    Equal,
+    Join,
+    Overlap,
+    Predicate,
+    Query,
+    Rows,
+    Similar,
+    Stream,
+    Subset,
+    Superset,
+    Window,
+    span,
+    window,
+)
+
+_PREDICATES = ("equal", "overlap", "subset", "superset", "similar")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A place to read from or to write to."""
+
+    path: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Where a stream comes from and how its text is to be read."""
+
+    file: File
+    types: dict[str, str]
+    delimiter: str = ","
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A query and its files."""
+
+    query: Query
+    inputs: dict[str, Input]
+    output: File
+    quarantine: File | None
+
+    def quarantine_of(self, stream: str) -> File | None:
+        """Name the file that takes the bad rows of one stream."""
+        if self.quarantine is None:
+            return None
+        return File(self.quarantine.path.replace("{stream}", stream), self.quarantine.format)
+
+
+def read_job(path: Path) -> Job:
+    """Read a job file; relative paths in it start at its own folder."""
+    file = path.name
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SpecError(f"{file} is not TOML: {error}: see `bankfull run --help`") from None
+    top = Table(file, "the file", values, "")
+    inputs, streams = _streams(top, path.parent)
+    joins = _joins(top, tuple(streams))
+    strict = top.optional("strict", lambda value: typed(value, bool, "write true or false"), False)
+    basic = top.optional("basic_window", _window, None)
+    output = _output(top, path.parent)
+    quarantine = _quarantine(top, path.parent, len(streams))
+    top.done()
+    with top.told("joins"):
+        query = Query(tuple(streams.values()), joins, basic, strict)
+    job = Job(query, inputs, output, quarantine)
+    _check_files(file, job)
+    return job
+
+
+def _streams(top: Table, folder: Path) -> tuple[dict[str, Input], dict[str, Stream]]:
+    example = '[streams.orders] with path = "orders.parquet" and time = "ordered_at"'
+    given = top.take("streams", lambda value: value, f"add a table for each, e.g. {example}")
+    section = Table(top.file, "[streams]", given, example)
+    inputs, streams = {}, {}
+    for name in section:
+        table = Table(top.file, f"[streams.{name}]", given[name], example)
+        file = _file(table, folder, 'name its file, or "-" for standard input')
+        types = table.optional("types", lambda value: _types(table, value), {})
+        delimiter = table.optional("delimiter", _delimiter, ",")
+        inputs[name] = Input(file, types, delimiter)
+        time = table.text("time", "name the column that says when a row happened")
+        late = table.optional("late", lambda value: span(value, "late"), span(0))
+        column = "name a column"
+        importance = table.optional("importance", lambda value: typed(value, str, column), None)
+        unique = table.optional("unique", lambda value: one_or_more(value, column), ())
+        table.done()
+        with table.told():
+            streams[name] = Stream(name, time, late, importance, unique)
+    return inputs, streams
+
+
+def _joins(top: Table, streams: tuple[str, ...]) -> tuple[Join, ...]:
+    example = '[join] with on = "order_id" and within = "10 minutes"'
+    single, several = "join" in top, "joins" in top
+    if single and several:
+        raise SpecError(f"{top.file}: it has both [join] and [joins.NAME]: keep one of them")
+    if several:
+        given = top.read("joins", lambda value: value)
+        section = Table(top.file, "[joins]", given, "[joins.by_order]")
+        names = list(section)
+        return tuple(
+            _join(Table(top.file, f"[joins.{name}]", given[name], example), name, streams)
+            for name in names
+        )
+    given = top.take("join", lambda value: value, f"say what to join, e.g. {example}")
+    return (_join(Table(top.file, "[join]", given, example), "join", streams),)
+
+
+def _join(table: Table, name: str, streams: tuple[str, ...]) -> Join:
+    advice = 'name the column both streams share, or e.g. {overlap = "tags", at_least = 3}'
+    predicate = table.take("on", lambda value: _predicate(table, value), advice)
+    windows = table.take("within", _windows, 'say how long a row stays joinable, e.g. "10 minutes"')
+    listed = "list the names of streams"
+    chosen = table.optional("streams", lambda value: one_or_more(value, listed), streams)
+    search = table.optional("search", lambda value: typed(value, str, 'e.g. "auto"'), "auto")
+    table.done()
+    with table.told():
+        return Join(name, chosen, predicate, windows, search)
+
+
+def _predicate(table: Table, value: Any) -> Predicate:
+    if not isinstance(value, dict):
+        columns = one_or_more(value, "name a column, a list of columns, or a table such as "
+                              "{overlap = \"tags\", at_least = 3}")
+        return Equal((columns,))
+    words = [word for word in value if word in _PREDICATES]
+    if len(words) != 1:
+        unknown = [key for key in value if key not in (*_PREDICATES, "at_least")]
+        hint = closest(unknown[0], _PREDICATES) if unknown else f"known: {', '.join(_PREDICATES)}"
+        raise SpecError(f"{value!r} names {len(words)} comparisons, not one: {hint}")
+    word = words[0]
+    inner = Table(table.file, f"{table.where} on", value, "{overlap = \"tags\", at_least = 3}")
+    built = inner.read(word, lambda given: _compared(inner, word, given))
+    inner.done()
+    return built
+
+
+def _compared(inner: Table, word: str, given: Any) -> Predicate:
+    assert word in inner  # so that done() knows it
+    if word == "equal":
+        sides = given if isinstance(given, list) else [given]
+        return Equal(tuple(one_or_more(side, "name columns") for side in sides))
+    sides = one_or_more(given, "name one column for both streams, or one for each")
+    if word == "subset":
+        return Subset(sides)
+    if word == "superset":
+        return Superset(sides)
+    if "at_least" not in inner:
+        raise SpecError(f"{word} has no at_least: say from how much on two sets match")
+    threshold = inner.read("at_least", lambda value: value)
+    return Overlap(sides, threshold) if word == "overlap" else Similar(sides, threshold)
+
+
+def _windows(value: Any) -> tuple[Window, ...]:
+    given = value if isinstance(value, list) else [value]
+    if not given:
+        raise SpecError("an empty list gives no window: give one for all, or one a stream")
+    return tuple(_window(item) for item in given)
+
+
+def _window(value: Any) -> Window:
+    if isinstance(value, dict):
+        if list(value) != ["rows"]:
+            raise SpecError(f"{value!r} is not a window: write {{rows = 1000}} for a count window")
+        return Rows(value["rows"])
+    return window(value)
+
+
+def _types(table: Table, value: Any) -> dict[str, str]:
+    inner = Table(table.file, f"{table.where} types", value, '{amount = "float64"}')
+    return {name: inner.text(name, 'name an Arrow type, e.g. "float64"') for name in inner}
+
+
+def _delimiter(value: Any) -> str:
+    character = typed(value, str, 'write one character, e.g. ";"')
+    if len(character) != 1:
+        raise SpecError(f'{character!r} is not one character: write e.g. ";"')
+    return character
+
+
+def _output(top: Table, folder: Path) -> File:
+    if "output" not in top:
+        return File(STANDARD, "jsonl")
+    given = top.read("output", lambda value: value)
+    table = Table(top.file, "[output]", given, '[output] with path = "joined.parquet"')
+    file = _file(table, folder, 'name its file, or "-" for standard output', "jsonl")
+    table.done()
+    return file
+
+
+def _quarantine(top: Table, folder: Path, streams: int) -> File | None:
+    if "quarantine" not in top:
+        return None
+    given = top.read("quarantine", lambda value: value)
+    table = Table(top.file, "[quarantine]", given, '[quarantine] with path = "bad-{stream}.jsonl"')
+    file = _file(table, folder, 'name a file, e.g. "bad-{stream}.jsonl"')
+    table.done()
+    if file.path == STANDARD:
+        raise SpecError(f"{top.file}: [quarantine] path: bad rows need a file of their own, not -")
+    if streams > 1 and "{stream}" not in file.path:
+        raise SpecError(
+            f"{top.file}: [quarantine] path: one file cannot hold the rows of {streams} streams: "
+            'put {stream} into its name, e.g. "bad-{stream}.jsonl"'
+        )
+    return file
+
+
+def _file(table: Table, folder: Path, advice: str, default: str | None = None) -> File:
+    path = table.text("path", advice)
+    if "format" in table:
+        form = table.text("format", "")
+        if form not in FORMATS:
+            raise SpecError(
+                f"{table.file}: {table.where} format {form!r} is unknown: {closest(form, FORMATS)}"
+            )
+    elif path == STANDARD and default is not None:
+        form = default
+    else:
+        form = table.read("path", _guess)
+    return File(path if path == STANDARD else str(folder / path), form)
+
+
+def _guess(path: str) -> str:
+    if path == STANDARD:
+        known = ", ".join(map(repr, FORMATS))
+        raise SpecError(f"standard input does not tell its format: set format to one of {known}")
+    return guess_format(path)
+
+
+def _check_files(file: str, job: Job) -> None:
+    """Refuse two uses of one file that would spoil each other."""
+    read = [taken.file.path for taken in job.inputs.values()]
+    if read.count(STANDARD) > 1:
+        raise SpecError(f"{file}: {read.count(STANDARD)} streams read standard input: give files")
+    quarantined = [job.quarantine_of(name) for name in job.inputs]
+    written = [job.output.path, *(bad.path for bad in quarantined if bad is not None)]
+    places = [os.path.realpath(path) for path in written if path != STANDARD]
+    taken = {os.path.realpath(path) for path in read if path != STANDARD}
+    for path in places:
+        if path in taken or places.count(path) > 1:
+            raise SpecError(
+                f"{file}: {path} would be written over: give the output and the quarantine "
+                "files of their own"
+            )

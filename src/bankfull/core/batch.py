@@ -1,0 +1,46 @@
+"""What goes into a step and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bankfull.core.ledger import Ledger
+
+if TYPE_CHECKING:
+    from bankfull.core.operator import State
+
+
+@dataclass(frozen=True)
+class Batch:
+    """New rows by stream, in arrival order, and what is known about the rows still to come.
+
+    ``frontiers`` promises that no later row of a stream has a smaller time (in the plan's units);
+    the operator also concludes one from the rows and the stream's late bound. ``ended`` names
+    streams without further rows.
+    """
+
+    rows: Mapping[str, pa.RecordBatch] = field(default_factory=dict)
+    frontiers: Mapping[str, int] = field(default_factory=dict)
+    ended: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one step may do; results beyond ``output_rows`` wait for the next step."""
+
+    output_rows: int = 1 << 20
+
+
+@dataclass(frozen=True)
+class Step:
+    """The outcome of a step. ``pending``: call again with an empty batch before new rows."""
+
+    state: State
+    output: list[pa.RecordBatch]
+    ledger: Ledger
+    quarantine: dict[str, list[pa.RecordBatch]]
+    pending: bool

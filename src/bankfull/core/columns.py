@@ -1,0 +1,188 @@
+"""Payload columns of stored tuples, read by sequence number.
+
+Fixed-width values live in a lane of the log and are copied out by a kernel; everything else stays
+in Arrow, in chunks that never cross a basic window, so that expiry frees whole chunks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bankfull.core.lanes import Lane, Lanes
+from bankfull.kernels.columns import gather, gather_wide
+
+
+class Column(Protocol):
+    """One stored column."""
+
+    def append(self, values: pa.Array, cuts: list[int]) -> None:
+        """Store further values; new basic windows begin at the positions ``cuts``."""
+
+    def gather(self, rows: NDArray[np.int64]) -> pa.Array:
+        """Return the values of the tuples with these sequence numbers."""
+
+    def expire(self, start: int) -> None:
+        """Forget the tuples before ``start``."""
+
+    def nbytes(self) -> int:
+        """Bytes held beyond the lanes."""
+
+
+def column(lanes: Lanes, data_type: pa.DataType) -> Column:
+    """Choose how a column of this type is stored."""
+    width = _width(data_type)
+    return FixedColumn(lanes, data_type, width) if width else ArrowColumn(lanes, data_type)
+
+
+class FixedColumn:
+    """Values of a fixed number of bytes, with a validity lane once a null has been seen."""
+
+    def __init__(self, lanes: Lanes, data_type: pa.DataType, width: int) -> None:
+        self.type = data_type
+        self.boolean = pa.types.is_boolean(data_type)
+        self.dtype, self.words = _layout(width)
+        self.lanes = lanes
+        self.values: Lane[Any] = lanes.add(self.dtype, self.words)
+        self.valid: Lane[np.uint8] | None = None
+
+    def append(self, values: pa.Array, cuts: list[int]) -> None:
+        count = len(values)
+        target = self.values.tail(count)
+        if self.boolean:
+            bits = np.frombuffer(values.buffers()[1], np.uint8)
+            unpacked = np.unpackbits(bits, bitorder="little")
+            target[:] = unpacked[values.offset : values.offset + count]
+        else:
+            flat = np.frombuffer(values.buffers()[1], self.dtype)
+            first = values.offset * self.words
+            target[:] = flat[first : first + count * self.words].reshape(target.shape)
+        if values.null_count and self.valid is None:
+            self.valid = self.lanes.add(np.dtype(np.uint8), fill=1)
+        if self.valid is not None:
+            self.valid.tail(count)[:] = (
+                values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else 1
+            )
+
+    def gather(self, rows: NDArray[np.int64]) -> pa.Array:
+        base = self.lanes.base
+        if self.words == 1:
+            out = np.empty(rows.size, self.dtype)
+            gather(self.values.data, rows, base, out)
+        else:
+            out = np.empty((rows.size, self.words), self.dtype)
+            gather_wide(self.values.data, rows, base, out)
+        validity = None
+        if self.valid is not None:
+            flags = np.empty(rows.size, np.uint8)
+            gather(self.valid.data, rows, base, flags)
+            if not flags.all():
+                validity = pa.py_buffer(np.packbits(flags, bitorder="little"))
+        if self.boolean:
+            out = np.packbits(out, bitorder="little")
+        return pa.Array.from_buffers(self.type, rows.size, [validity, pa.py_buffer(out)])
+
+    def expire(self, start: int) -> None:
+        """Lanes are trimmed by the log."""
+
+    def nbytes(self) -> int:
+        return 0
+
+
+class ArrowColumn:
+    """Values of any type, in Arrow chunks; ``starts`` are their first sequence numbers.
+
+    Neighbouring chunks of one basic window are merged when the newer is at least half as long as
+    the older: many small appends then cost a logarithm of copies each, and chunks stay few.
+    """
+
+    def __init__(self, lanes: Lanes, data_type: pa.DataType) -> None:
+        self.type = data_type
+        self.lanes = lanes
+        self.starts: list[int] = []
+        self.chunks: list[pa.Array] = []
+        self.fresh = True  # the next chunk begins a basic window
+
+    def append(self, values: pa.Array, cuts: list[int]) -> None:
+        first = self.lanes.end - len(values)
+        bounds = [0, *cuts, len(values)]
+        for piece, (begin, stop) in enumerate(zip(bounds, bounds[1:], strict=False)):
+            self.fresh |= piece > 0
+            if begin == stop:
+                continue
+            chunk = _own(values.slice(begin, stop - begin))
+            if self.fresh or not self.chunks:
+                self.starts.append(first + begin)
+                self.chunks.append(chunk)
+                self._window = len(self.chunks) - 1
+                self.fresh = False
+                continue
+            self.starts.append(first + begin)
+            self.chunks.append(chunk)
+            self._merge()
+
+    def _merge(self) -> None:
+        while len(self.chunks) - 1 > self._window:
+            older, newer = self.chunks[-2:]
+            if 2 * len(newer) < len(older):
+                return
+            self.chunks[-2:] = [pa.concat_arrays([older, newer])]
+            self.starts.pop()
+
+    def gather(self, rows: NDArray[np.int64]) -> pa.Array:
+        if rows.size == 0:
+            return pa.nulls(0, self.type)
+        starts = np.asarray(self.starts, np.int64)
+        where = np.searchsorted(starts, rows, side="right") - 1
+        used = np.unique(where)
+        if used.size == 1:
+            return self.chunks[used[0]].take(pa.array(rows - starts[used[0]]))
+        order = np.argsort(where, kind="stable")
+        pieces = []
+        bounds = np.searchsorted(where[order], np.append(used, used[-1] + 1))
+        for chunk, begin, stop in zip(used, bounds, bounds[1:], strict=False):
+            local = rows[order[begin:stop]] - starts[chunk]
+            pieces.append(self.chunks[chunk].take(pa.array(local)))
+        back = np.empty(rows.size, np.int64)
+        back[order] = np.arange(rows.size)
+        return pa.concat_arrays(pieces).take(pa.array(back))
+
+    def expire(self, start: int) -> None:
+        gone = bisect_right(self.starts, start) - 1
+        if start >= self.lanes.end:
+            gone = len(self.chunks)
+        if gone > 0:
+            del self.starts[:gone], self.chunks[:gone]
+            self._window -= gone
+            self.fresh |= not self.chunks
+
+    def nbytes(self) -> int:
+        return sum(chunk.nbytes for chunk in self.chunks)
+
+
+def _own(values: pa.Array) -> pa.Array:
+    """Copy a slice, so that storing a few rows does not keep a whole input batch alive."""
+    return pa.concat_arrays([values, values.slice(0, 0)])
+
+
+def _width(data_type: pa.DataType) -> int:
+    """Return the bytes of a value that a lane can hold, or 0."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return 0
+    if pa.types.is_boolean(data_type):
+        return 1
+    if pa.types.is_fixed_size_binary(data_type):
+        return int(data_type.byte_width)
+    fixed = pa.types.is_primitive(data_type) or pa.types.is_decimal(data_type)
+    return data_type.bit_width // 8 if fixed else 0
+
+
+def _layout(width: int) -> tuple[np.dtype[Any], int]:
+    for size in (8, 4, 2):
+        if width % size == 0:
+            return np.dtype(f"u{size}"), width // size
+    return np.dtype("u1"), width

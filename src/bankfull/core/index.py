@@ -1,0 +1,95 @@
+"""How a join finds partners: what every index offers, and the clock they share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bankfull.core.log import Log
+from bankfull.core.plan import JoinPlan
+from bankfull.kernels.merge import Clock
+
+
+class Found(NamedTuple):
+    """Results found: a row of sequence numbers a stream, their times, comparisons, any more?"""
+
+    numbers: NDArray[np.int64]
+    joined: NDArray[np.int64]
+    compared: int
+    more: bool
+
+
+class Index(Protocol):
+    """The search structure of one join over the logs of its streams."""
+
+    clock: Clock
+
+    def append(self, side: int, rows: pa.RecordBatch) -> None:
+        """Prepare rows that were just stored at the end of a side's log."""
+
+    def advance(self, limits: list[int], most: int) -> Found:
+        """Process stored tuples up to these times, until about ``most`` results are found."""
+
+    def expire(self, side: int, before: int) -> None:
+        """Learn that tuples from ``before`` to the log's start have left; called after they did."""
+
+    def rebuild(self) -> None:
+        """Build everything anew from the logs: tuples before the cursors count as processed."""
+
+    def nbytes(self) -> int:
+        """Bytes held outside the logs."""
+
+
+def new_clock(plan: JoinPlan, logs: list[Log]) -> Clock:
+    """Return a clock at the beginning; equal times are ordered by the streams' place."""
+
+    def entries(values: list[int]) -> NDArray[np.int64]:
+        return np.array(values, np.int64)
+
+    starts = [log.lanes.start for log in logs]
+    return Clock(
+        base=entries(starts),
+        cursor=entries(starts),
+        end=entries(starts),
+        low=entries(starts),
+        limit=entries(starts),
+        rank=entries(list(plan.streams)),
+        span=entries(list(plan.span)),
+        rows=entries(list(plan.rows)),
+    )
+
+
+def wind(clock: Clock, logs: list[Log], limits: list[int]) -> None:
+    """Set the clock to where the logs are now."""
+    for k, log in enumerate(logs):
+        clock.base[k] = log.lanes.base
+        clock.end[k] = log.lanes.end
+        clock.limit[k] = limits[k]
+        clock.low[k] = max(clock.low[k], log.lanes.start)
+
+
+def rewind(clock: Clock, logs: list[Log]) -> None:
+    """Begin a step: arrivals may be earlier than those of the step before."""
+    for k, log in enumerate(logs):
+        clock.low[k] = log.lanes.start
+
+
+class Results:
+    """Room for results, doubled when a single tuple has more than fit."""
+
+    def __init__(self, streams: int) -> None:
+        self.numbers = np.empty((streams, 1 << 10), np.int64)
+        self.joined = np.empty(1 << 10, np.int64)
+
+    def room(self, most: int) -> None:
+        """Provide for at least ``most`` results."""
+        if self.joined.size < most:
+            self.numbers = np.empty((len(self.numbers), most), np.int64)
+            self.joined = np.empty(most, np.int64)
+
+    def found(self, count: int, compared: int, more: bool) -> Found:
+        """Return the first ``count`` results."""
+        return Found(self.numbers[:, :count], self.joined[:count], compared, more)

@@ -1,0 +1,84 @@
+"""The honest account: what happened to every tuple that arrived."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class StreamLedger:
+    """Counts of tuples of one stream since the start.
+
+    ``arrived = quarantined + late + shed + waiting + inserted`` and
+    ``inserted = stored + evicted + expired + purged + spilled``, after every step.
+    """
+
+    arrived: int = 0
+    quarantined: int = 0
+    late: int = 0
+    shed: int = 0
+    waiting: int = 0
+    inserted: int = 0
+    stored: int = 0
+    evicted: int = 0
+    expired: int = 0
+    purged: int = 0
+    spilled: int = 0
+
+
+@dataclass(slots=True)
+class JoinLedger:
+    """Counts of one join: results, comparisons made, comparisons skipped to save CPU."""
+
+    emitted: int = 0
+    compared: int = 0
+    skipped: int = 0
+
+
+@dataclass(slots=True)
+class Ledger:
+    """All counts of a query, by stream and by join.
+
+    >>> ledger = Ledger({"a": StreamLedger(arrived=2, late=1, inserted=1, stored=1)}, {})
+    >>> ledger.check()
+    >>> ledger.lost
+    1
+    """
+
+    streams: dict[str, StreamLedger] = field(default_factory=dict)
+    joins: dict[str, JoinLedger] = field(default_factory=dict)
+
+    @property
+    def lost(self) -> int:
+        """Tuples that never took part or left before their time."""
+        return sum(s.quarantined + s.late + s.shed + s.evicted for s in self.streams.values())
+
+    @property
+    def emitted(self) -> int:
+        """Results of all joins."""
+        return sum(join.emitted for join in self.joins.values())
+
+    def check(self) -> None:
+        """Assert conservation: nothing appears from nowhere, nothing vanishes unseen."""
+        for name, s in self.streams.items():
+            accounted = s.quarantined + s.late + s.shed + s.waiting + s.inserted
+            assert s.arrived == accounted, f"stream {name}: {s}"
+            kept = s.stored + s.evicted + s.expired + s.purged + s.spilled
+            assert s.inserted == kept, f"stream {name}: {s}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, counts: dict[str, Any]) -> Ledger:
+        """Read what :meth:`as_dict` wrote."""
+        return cls(
+            {name: StreamLedger(**row) for name, row in counts["streams"].items()},
+            {name: JoinLedger(**row) for name, row in counts["joins"].items()},
+        )
+
+    def copy(self) -> Ledger:
+        """Return an independent copy."""
+        return Ledger.from_dict(self.as_dict())

@@ -1,0 +1,110 @@
+"""The stored tuples of one stream: an append-only log, divided into basic windows.
+
+A basic window (a *pane*) is a slice of the log, the unit in which tuples expire and in which
+state is kept. Panes are aligned to multiples of their length, so how the input was cut into
+batches leaves no trace.
+
+Reference: Gedik, Wu, Yu, Liu, *CPU Load Shedding for Binary Stream Joins*, section 5.1.
+Deviations: panes begin at fixed multiples instead of at the first tuple; a search still checks
+every tuple's own time, so results do not depend on the pane length.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bankfull.core.columns import Column, column
+from bankfull.core.lanes import Lane, Lanes
+from bankfull.core.plan import NEVER, StreamPlan
+
+
+@dataclass(slots=True)
+class Pane:
+    """A basic window: its first tuple, and a time that none of its tuples exceeds."""
+
+    first: int
+    latest: int
+
+
+class Log:
+    """Times, payload columns and panes of one stream."""
+
+    def __init__(self, plan: StreamPlan, first: int = 0) -> None:
+        self.plan = plan
+        self.lanes = Lanes(first)
+        self.times: Lane[np.int64] = self.lanes.add(np.dtype(np.int64))
+        self.columns: list[Column] = [column(self.lanes, field.type) for field in plan.schema]
+        self.panes: deque[Pane] = deque()
+        self._newest = -NEVER
+        self._pane: int | None = None
+
+    @property
+    def stored(self) -> int:
+        """Number of stored tuples."""
+        return self.lanes.end - self.lanes.start
+
+    def append(self, rows: pa.RecordBatch, times: NDArray[np.int64]) -> None:
+        """Store rows in the order given."""
+        count = len(times)
+        if count == 0:
+            return
+        first = self.lanes.end
+        self.lanes.extend(count)
+        self.times.tail(count)[:] = times
+        cuts = self._divide(times, first)
+        for stored, values in zip(self.columns, rows.columns, strict=True):
+            stored.append(values, cuts)
+
+    def _divide(self, times: NDArray[np.int64], first: int) -> list[int]:
+        """Open the panes that these tuples need; returns where in the batch they begin."""
+        newest = np.maximum.accumulate(np.maximum(times, self._newest))
+        if self.plan.pane_rows < NEVER:
+            numbers = np.arange(first, first + len(times)) // self.plan.pane_rows
+        else:
+            numbers = newest // self.plan.pane_span
+        if self._pane is None:
+            self._pane = int(numbers[0]) - 1
+        cuts = [int(cut) for cut in np.flatnonzero(np.diff(numbers, prepend=self._pane))]
+        bounds = [*cuts, len(times)]
+        if bounds[0] > 0:  # the first rows continue the open pane, if it is still here
+            if not self.panes:
+                self.panes.append(Pane(first, 0))
+            self.panes[-1].latest = int(newest[bounds[0] - 1])
+        for begin, end in pairwise(bounds):
+            self.panes.append(Pane(first + begin, int(newest[end - 1])))
+        self._pane = int(numbers[-1])
+        self._newest = int(newest[-1])
+        return cuts
+
+    def expire(self, useless: int, oldest: int) -> int:
+        """Forget panes before tuple ``useless`` whose times all lie before ``oldest``.
+
+        Returns the number of tuples forgotten.
+        """
+        before = self.lanes.start
+        while self.panes:
+            end = self.panes[1].first if len(self.panes) > 1 else self.lanes.end
+            if end > useless or self.panes[0].latest >= oldest:
+                break
+            self.panes.popleft()
+            self.lanes.expire(end)
+        if self.lanes.start > before:
+            for stored in self.columns:
+                stored.expire(self.lanes.start)
+        return self.lanes.start - before
+
+    def rows(self, start: int, stop: int) -> pa.RecordBatch:
+        """Return stored tuples as a record batch."""
+        numbers = np.arange(start, stop, dtype=np.int64)
+        arrays = [stored.gather(numbers) for stored in self.columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.plan.schema)
+
+    def nbytes(self) -> int:
+        """Bytes held: lanes (also those of indexes) and Arrow chunks."""
+        return self.lanes.nbytes() + sum(stored.nbytes() for stored in self.columns)

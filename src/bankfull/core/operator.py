@@ -1,0 +1,249 @@
+"""The operator: how one batch goes in, and what comes out.
+
+``step`` consumes its state: the state handed in must not be used again, only the one returned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from bankfull.core.admit import Check, admit, conforms, with_reason
+from bankfull.core.batch import Batch, Budget, Step
+from bankfull.core.emit import emit
+from bankfull.core.equal_index import EqualIndex
+from bankfull.core.index import Index, rewind
+from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
+from bankfull.core.log import Log
+from bankfull.core.plan import NEVER, JoinPlan, Plan
+from bankfull.core.reorder import Reorder, in_order
+from bankfull.core.set_index import SetIndex
+from bankfull.core.sets import bad_weights
+from bankfull.errors import BankfullError, DataError
+from bankfull.spec import Equal, Similar
+
+#: Results a kernel writes before they become a record batch; stays in the cache.
+_BLOCK = 1 << 15
+
+
+class Input:
+    """The state of one stream: its log, rows that wait for their turn, how far time has come."""
+
+    def __init__(self, plan: Plan, position: int, first: int = 0) -> None:
+        self.plan = plan.streams[position]
+        self.log = Log(self.plan, first)
+        self.reorder = Reorder(self.plan.schema) if plan.ordered else None
+        self.newest = -NEVER
+        self.promised = -NEVER
+        self.checks = [
+            Check(join.columns[join.streams.index(position)][0], bad_weights, "bad weight")
+            for join in plan.joins
+            if isinstance(join.predicate, Similar) and position in join.streams
+        ]
+
+    @property
+    def frontier(self) -> int:
+        """No row that is still to come has a smaller time."""
+        return max(self.promised, self.newest - self.plan.late)
+
+    @property
+    def waiting(self) -> int:
+        """Rows accepted but not stored yet."""
+        return len(self.reorder.times) if self.reorder else 0
+
+
+class State:
+    """Everything the operator remembers between steps."""
+
+    def __init__(self, plan: Plan, firsts: list[int] | None = None) -> None:
+        firsts = firsts or [0] * len(plan.streams)
+        self.plan = plan
+        self.inputs = [Input(plan, k, first) for k, first in enumerate(firsts)]
+        self.indexes: list[Index] = [_index(join, self.logs(join)) for join in plan.joins]
+        self.ledger = Ledger(
+            {stream.name: StreamLedger() for stream in plan.streams},
+            {join.name: JoinLedger() for join in plan.joins},
+        )
+        self.pending = False
+
+    def logs(self, join: JoinPlan) -> list[Log]:
+        """Return the logs of a join's streams, in its order."""
+        return [self.inputs[k].log for k in join.streams]
+
+    def nbytes(self) -> int:
+        """Bytes held by stored tuples, indexes and working memory."""
+        logs = sum(source.log.nbytes() for source in self.inputs)
+        return logs + sum(index.nbytes() for index in self.indexes)
+
+
+def _index(join: JoinPlan, logs: list[Log]) -> Index:
+    return EqualIndex(join, logs) if isinstance(join.predicate, Equal) else SetIndex(join, logs)
+
+
+def start(plan: Plan) -> State:
+    """Return the state before the first batch."""
+    return State(plan)
+
+
+def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
+    """Take a batch in; return the results it makes possible.
+
+    When the results exceed ``budget.output_rows`` the step stops early with ``pending`` set, and
+    wants to be called with an empty batch until it is done.
+    """
+    budget = budget or Budget()
+    quarantine: dict[str, list[pa.RecordBatch]] = {}
+    if state.pending and any(rows.num_rows for rows in batch.rows.values()):
+        raise BankfullError("results are pending: call step with an empty batch before new rows")
+    if not state.pending:
+        for join, index in zip(state.plan.joins, state.indexes, strict=True):
+            rewind(index.clock, state.logs(join))
+    for position, source in enumerate(state.inputs):
+        _take_in(state, position, source, batch, quarantine)
+    output = _join(state, budget)
+    if not state.pending:
+        _expire(state)
+    for source in state.inputs:
+        counts = state.ledger.streams[source.plan.name]
+        counts.waiting, counts.stored = source.waiting, source.log.stored
+    state.ledger.check()
+    return Step(state, output, state.ledger.copy(), quarantine, state.pending)
+
+
+def _take_in(
+    state: State,
+    position: int,
+    source: Input,
+    batch: Batch,
+    quarantine: dict[str, list[pa.RecordBatch]],
+) -> None:
+    """Admit, order and store the new rows of one stream."""
+    name = source.plan.name
+    rows = batch.rows.get(name)
+    counts = state.ledger.streams[name]
+    times = np.zeros(0, np.int64)
+    if rows is not None:
+        counts.arrived += rows.num_rows
+        if conforms(source.plan, rows):
+            strict = state.plan.query.strict
+            admitted = admit(source.plan, rows, source.newest, source.checks, strict)
+            rows, times, source.newest = admitted.rows, admitted.times, admitted.newest
+            counts.quarantined += admitted.quarantined
+            counts.late += admitted.late
+            if admitted.aside:
+                quarantine.setdefault(name, []).extend(admitted.aside)
+        else:
+            _set_batch_aside(state, source, rows, quarantine)
+            rows = None
+    source.promised = max(source.promised, batch.frontiers.get(name, -NEVER))
+    if name in batch.ended:
+        source.promised = NEVER
+    if source.reorder is not None:
+        rows = rows if rows is not None else source.reorder.rows.slice(0, 0)
+        rows, times = source.reorder.release(rows, times, source.frontier)
+    elif rows is not None:
+        rows, times = in_order(rows, times)
+    if rows is None or not len(times):
+        return
+    source.log.append(rows, times)
+    for join, index in zip(state.plan.joins, state.indexes, strict=True):
+        if position in join.streams:
+            index.append(join.streams.index(position), rows)
+    counts.inserted += len(times)
+
+
+def _set_batch_aside(
+    state: State,
+    source: Input,
+    rows: pa.RecordBatch,
+    quarantine: dict[str, list[pa.RecordBatch]],
+) -> None:
+    """Quarantine a batch that cannot be read; only one of another schema is safe to keep."""
+    name = source.plan.name
+    if state.plan.query.strict:
+        raise DataError(
+            f"stream {name!r}: a batch of {rows.num_rows} rows does not have the stream's schema "
+            "or is damaged: mend it, or leave out strict=True to have it set aside and counted"
+        )
+    state.ledger.streams[name].quarantined += rows.num_rows
+    try:
+        rows.validate(full=True)
+    except pa.ArrowException:
+        return
+    quarantine.setdefault(name, []).append(with_reason(rows, "broken batch"))
+
+
+def _join(state: State, budget: Budget) -> list[pa.RecordBatch]:
+    """Let every join process what it may; stop when the output budget is used up."""
+    output: list[pa.RecordBatch] = []
+    left = budget.output_rows
+    state.pending = False
+    for join, index in zip(state.plan.joins, state.indexes, strict=True):
+        limits, counts = _limits(state, join), state.ledger.joins[join.name]
+        while True:
+            found = index.advance(limits, max(1, min(left, _BLOCK)))
+            counts.compared += found.compared
+            counts.emitted += found.joined.size
+            left -= found.joined.size
+            if found.joined.size:
+                output.append(emit(state.plan, join, state.logs(join), found))
+            if not found.more:
+                break
+            if left <= 0:
+                state.pending = True
+                return output
+    return output
+
+
+def _limits(state: State, join: JoinPlan) -> list[int]:
+    """Return up to which time each stream's tuples may be processed now.
+
+    Where order matters, a tuple waits until no stream can bring one that comes before it: streams
+    that go first at equal times must have moved past its time, the others must have reached it.
+    """
+    if not state.plan.ordered:
+        return [NEVER] * len(join.streams)
+    frontiers = {k: state.inputs[k].frontier for k in join.streams}
+    return [
+        min(frontier - (other < own) for other, frontier in frontiers.items())
+        for own in join.streams
+    ]
+
+
+def _expire(state: State) -> None:
+    """Forget basic windows that no future tuple can reach, in any join."""
+    for position, source in enumerate(state.inputs):
+        useless, oldest = NEVER, NEVER
+        for join, index in zip(state.plan.joins, state.indexes, strict=True):
+            if position not in join.streams:
+                continue
+            side = join.streams.index(position)
+            processed = int(index.clock.cursor[side])
+            useless = min(useless, processed)
+            if join.rows[side] < NEVER:
+                useless = min(useless, processed - join.rows[side])
+            else:
+                oldest = min(oldest, _horizon(state, join, index, side) - join.span[side])
+        before = source.log.lanes.start
+        gone = source.log.expire(useless, oldest)
+        if not gone:
+            continue
+        state.ledger.streams[source.plan.name].expired += gone
+        for join, index in zip(state.plan.joins, state.indexes, strict=True):
+            if position in join.streams:
+                index.expire(join.streams.index(position), before)
+        source.log.lanes.shrink()
+
+
+def _horizon(state: State, join: JoinPlan, index: Index, side: int) -> int:
+    """Return the earliest time at which another stream of the join may still bring a tuple."""
+    horizon = NEVER
+    for other, position in enumerate(join.streams):
+        if other == side:
+            continue
+        log = state.inputs[position].log
+        cursor = int(index.clock.cursor[other])
+        if cursor < log.lanes.end:
+            horizon = min(horizon, int(log.times.data[cursor - log.lanes.base]))
+        horizon = min(horizon, state.inputs[position].frontier)
+    return horizon

@@ -1,0 +1,61 @@
+"""What the operator needs to know: a query resolved against the schemas of its streams.
+
+Times are 64-bit integers in one unit for the whole query. ``bankfull.assemble`` writes plans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from bankfull.spec import Predicate, Query
+
+#: Beyond any time and any window, with room left to add the two.
+NEVER = 2**62
+#: Times must lie within plus or minus this many units.
+TIME_MAX = 2**61
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """One input. ``scale`` units make one unit of the time column; ``late`` is in units."""
+
+    name: str
+    schema: pa.Schema
+    time: int
+    scale: int
+    late: int
+    pane_span: int
+    pane_rows: int
+
+
+@dataclass(frozen=True)
+class JoinPlan:
+    """One join: positions of its streams, its windows, and the columns it compares.
+
+    ``columns[k]`` are the compared columns of the k-th stream, ``types`` the types in which they
+    are compared. A window is a ``span`` of time or a number of ``rows``; the other is NEVER.
+    """
+
+    name: str
+    streams: tuple[int, ...]
+    predicate: Predicate
+    search: str
+    columns: tuple[tuple[int, ...], ...]
+    types: tuple[pa.DataType, ...]
+    span: tuple[int, ...]
+    rows: tuple[int, ...]
+    schema: pa.Schema
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole query. ``ordered``: tuples must be processed in canonical order across streams."""
+
+    query: Query
+    streams: tuple[StreamPlan, ...]
+    joins: tuple[JoinPlan, ...]
+    schema: pa.Schema
+    joined_scale: int
+    ordered: bool

@@ -1,0 +1,46 @@
+"""Every error says what was given, why it cannot work and what to do.
+
+All of them derive from :class:`BankfullError`, so one ``except`` catches whatever the library
+refuses on purpose; anything else that escapes is a bug.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BankfullError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class SpecError(BankfullError):
+    """What was asked for cannot mean anything (a negative window, an unknown word)."""
+
+
+class PlanError(BankfullError):
+    """The request is meaningful but does not fit the streams it was given."""
+
+
+class DataError(BankfullError):
+    """A row or batch is unusable and the caller asked for ``strict=True``."""
+
+
+class SourceError(BankfullError):
+    """A source failed while it was being read."""
+
+
+class SnapshotError(BankfullError):
+    """A snapshot is damaged, foreign or from an unknown version."""
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """Return ``known`` as advice, the most similar name first.
+
+    >>> closest("ordr_id", ["order_id", "amount"])
+    "did you mean 'order_id'? known: 'amount', 'order_id'"
+    """
+    names = sorted(set(known))
+    listed = ", ".join(repr(name) for name in names) or "none"
+    similar = difflib.get_close_matches(word, names, n=1)
+    return f"did you mean {similar[0]!r}? known: {listed}" if similar else f"known: {listed}"

@@ -1,0 +1,86 @@
+"""64-bit codes of values: what the indexes compare before the real values are compared.
+
+All arithmetic is unsigned and wraps. Constants are odd with well spread bits (the golden ratio
+and two primes near 2**63); nothing depends on their exact value but stored snapshots do not hold
+codes, so they may change between versions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.kernels.compiler import Int64, kernel
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_PRIME_A = np.uint64(0xFF51AFD7ED558CCD)
+_PRIME_B = np.uint64(0xC4CEB9FE1A85EC53)
+_HALF = np.uint64(32)
+_BYTE = np.uint64(8)
+#: The code of a null inside a nested value, where null equals null.
+NULL_CODE = np.uint64(0x7FB5D329728EA185)
+
+
+@kernel
+def mix(word: np.uint64) -> np.uint64:
+    """Spread the bits of one word; one to one, so distinct words stay distinct."""
+    word ^= word >> _HALF
+    word *= _PRIME_A
+    word ^= word >> _HALF
+    word *= _PRIME_B
+    word ^= word >> _HALF
+    return word
+
+
+@kernel
+def hash_bytes(data: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
+    """Hash ``data[start:stop]``, eight bytes at a time."""
+    state = mix(np.uint64(stop - start) + GOLDEN)
+    position = start
+    while position + 8 <= stop:
+        word = np.uint64(0)
+        for k in range(8):
+            word |= np.uint64(data[position + k]) << np.uint64(8 * k)
+        state = (state ^ mix(word)) * GOLDEN
+        state ^= state >> _HALF
+        position += 8
+    word = np.uint64(0)
+    while position < stop:
+        word = (word << _BYTE) | np.uint64(data[position])
+        position += 1
+    return mix(state ^ (word * GOLDEN))
+
+
+@kernel
+def hash_binary(offsets: Int64, data: NDArray[np.uint8], out: NDArray[np.uint64]) -> None:
+    """Code of every variable-length value ``data[offsets[i]:offsets[i + 1]]``."""
+    for i in range(out.size):
+        out[i] = hash_bytes(data, offsets[i], offsets[i + 1])
+
+
+@kernel
+def hash_words(words: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
+    """Code of every row of a matrix of 64-bit words; one word keeps its value unmixed."""
+    rows, width = words.shape
+    for i in range(rows):
+        state = words[i, 0]
+        for k in range(1, width):
+            state = mix(state + GOLDEN) ^ words[i, k]
+        out[i] = state
+
+
+@kernel
+def combine(codes: NDArray[np.uint64], more: NDArray[np.uint64]) -> None:
+    """Fold the codes of a further column into ``codes``."""
+    for i in range(codes.size):
+        codes[i] = mix(codes[i] + GOLDEN) ^ mix(more[i])
+
+
+@kernel
+def hash_lists(offsets: Int64, items: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
+    """Code of every list of already coded items, in order."""
+    for i in range(out.size):
+        state = np.uint64(offsets[i + 1] - offsets[i])
+        for k in range(offsets[i], offsets[i + 1]):
+            state = mix(state + GOLDEN) ^ items[k]
+        out[i] = mix(state)

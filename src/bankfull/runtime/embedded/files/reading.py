@@ -1,0 +1,59 @@
+"""What the readers of text share: how a file is read, and who is told of what cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from bankfull.errors import SourceError
+from bankfull.runtime.embedded.files import text
+
+#: Read at a time; the first block of text decides the types of its columns.
+BLOCK_BYTES = 4 << 20
+BATCH_ROWS = 65_536
+
+
+class Batches(NamedTuple):
+    """A schema and the batches that follow it."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read one file: ``complain(where, why)`` hears of every row that cannot be read."""
+
+    label: str
+    time: str
+    complain: Callable[[str, str], None]
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    delimiter: str = ","
+
+    def failure(self, error: object, advice: str) -> SourceError:
+        """Say that the file as a whole cannot be read on."""
+        reason = str(error).strip().rstrip(".")
+        return SourceError(f"{self.label} cannot be read: {reason}: {advice}")
+
+    def typed(self, block: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        """Give columns of text their types; rows that do not fit are told and left out.
+
+        A time that does not fit becomes null instead: the join quarantines such rows itself.
+        """
+        columns, wrong = [], {}
+        for column, target in zip(block.columns, schema, strict=True):
+            cells, misfits = text.convert(column, target.type)
+            columns.append(cells)
+            if target.name != self.time:
+                wrong.update({row: (target, column[row].as_py()) for row in misfits})
+        for row, (target, cell) in sorted(wrong.items()):
+            given = [column[row].as_py() for column in block.columns]
+            self.complain(
+                "a row",
+                f"{cell!r} in column {target.name!r} is not {target.type}, "
+                f"the type of its first rows (set it in types): {given}",
+            )
+        return text.without(pa.RecordBatch.from_arrays(columns, schema=schema), sorted(wrong))

@@ -1,0 +1,196 @@
+"""Writing record batches to a file that appears under its name only when it is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from bankfull.errors import BankfullError
+from bankfull.runtime.embedded.files.encode import json_lines
+from bankfull.runtime.embedded.files.formats import STANDARD
+
+#: Small batches are gathered up to this, since each becomes a row group or a message.
+_GATHER_ROWS = 131_072
+_GATHER_BYTES = 64 << 20
+
+
+class SinkError(BankfullError):
+    """A sink cannot hold what it is given, or failed while it was written."""
+
+
+class Writer(Protocol):
+    """What a format needs to know to be written."""
+
+    def write_table(self, table: pa.Table) -> None:
+        """Append rows."""
+
+    def close(self) -> None:
+        """Write what ends the file; the file itself is closed by the sink."""
+
+
+class Sink:
+    """A context manager: leaving it well shows the file, leaving it by an error removes it."""
+
+    def __init__(self, path: str, form: str, schema: pa.Schema) -> None:
+        self.label = "standard output" if path == STANDARD else path
+        self.schema = schema
+        self.rows = 0
+        self._gathered: list[pa.RecordBatch] = []
+        self._gathered_rows = self._gathered_bytes = 0
+        self._target = _Target(path)
+        try:
+            self._writer = _writer(form, self._target.file, schema, self.label, path)
+        except BaseException:
+            self._target.discard()
+            raise
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append a batch."""
+        self.rows += batch.num_rows
+        self._gathered.append(batch)
+        self._gathered_rows += batch.num_rows
+        self._gathered_bytes += batch.nbytes
+        if self._gathered_rows >= _GATHER_ROWS or self._gathered_bytes >= _GATHER_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._gathered_rows:
+            table = pa.Table.from_batches(self._gathered, self.schema)
+            with self._told():
+                self._writer.write_table(table)
+        self._gathered.clear()
+        self._gathered_rows = self._gathered_bytes = 0
+
+    def close(self) -> None:
+        """Write the end of the file and give it its name."""
+        self._flush()
+        with self._told():
+            self._writer.close()
+            self._target.show()
+
+    def discard(self) -> None:
+        """Leave nothing behind."""
+        self._target.discard()
+
+    def __enter__(self) -> Sink:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self.discard()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.discard()
+            raise
+
+    @contextlib.contextmanager
+    def _told(self) -> Any:
+        try:
+            yield
+        except BrokenPipeError:
+            raise  # whoever read standard output has seen enough; not a failure of ours
+        except (pa.ArrowException, OSError) as error:
+            raise SinkError(f"{self.label} cannot be written: {error}: nothing was kept") from error
+
+
+def open_sink(path: str, form: str, schema: pa.Schema) -> Sink:
+    """Open ``path`` (``-`` for standard output) for batches of ``schema`` in one of ``FORMATS``."""
+    return Sink(path, form, schema)
+
+
+class _Target:
+    """A file written under a temporary name in its own folder, then renamed.
+
+    What is not a regular file (standard output, a pipe, ``/dev/null``) is written in place.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._final: Path | None = None
+        self._partial: Path | None = None
+        if path == STANDARD:
+            self.file: BinaryIO = sys.stdout.buffer
+            return
+        final = Path(os.path.realpath(path))
+        try:
+            if final.exists() and not final.is_file():
+                self.file = final.open("wb")
+                return
+            partial = final.with_name(f".{final.name}.{os.getpid()}.partial")
+            self.file = partial.open("wb")
+        except OSError as error:
+            raise SinkError(
+                f"{path} cannot be written: {error.strerror}: check that its folder exists "
+                "and that you may write there"
+            ) from error
+        self._final, self._partial = final, partial
+
+    def show(self) -> None:
+        self.file.flush()
+        if self.file is sys.stdout.buffer:
+            return
+        self.file.close()
+        if self._partial is not None and self._final is not None:
+            self._partial.replace(self._final)
+
+    def discard(self) -> None:
+        if self.file is sys.stdout.buffer:
+            return
+        with contextlib.suppress(OSError):
+            self.file.close()
+        if self._partial is not None:
+            self._partial.unlink(missing_ok=True)
+
+
+class _JsonLines:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write_table(self, table: pa.Table) -> None:
+        for batch in table.to_batches():
+            self._file.write(json_lines(batch))
+
+    def close(self) -> None:
+        pass
+
+
+def _writer(form: str, file: BinaryIO, schema: pa.Schema, label: str, path: str) -> Writer:
+    if form == "jsonl":
+        return _JsonLines(file)
+    if form == "csv":
+        _check_flat(schema, label)
+        return pyarrow.csv.CSVWriter(file, schema)  # type: ignore[no-any-return]
+    try:
+        if form == "parquet":
+            return pyarrow.parquet.ParquetWriter(file, schema)  # type: ignore[no-any-return]
+        if path == STANDARD:
+            return pyarrow.ipc.new_stream(file, schema)  # type: ignore[no-any-return]
+        return pyarrow.ipc.new_file(file, schema)  # type: ignore[no-any-return]
+    except pa.ArrowException as error:
+        raise SinkError(f"{label} cannot be {form}: {error}: write arrow or jsonl") from error
+
+
+def _check_flat(schema: pa.Schema, label: str) -> None:
+    """Refuse before the join runs what CSV cannot hold."""
+    for column in schema:
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_nested(kind):
+            raise SinkError(
+                f"{label} is CSV, which cannot hold column {column.name!r} of type {kind}: "
+                "write parquet, arrow or jsonl"
+            )

@@ -1,0 +1,33 @@
+"""A spec is the whole meaning of a query: frozen, validated, comparable, serialisable.
+
+Specs hold no logic and no data. Every front end (Python, SQL, ``join.toml``) produces them, and
+equal meaning gives equal specs. To add a predicate: a dataclass in ``predicates.py``, a brute
+force reading of it in ``bankfull.oracle``, its encoding and search in ``bankfull.core``.
+"""
+
+from bankfull.spec.predicates import Equal, Overlap, Predicate, Similar, Subset, Superset
+from bankfull.spec.query import SEARCHES, Join, Query, Stream
+from bankfull.spec.serial import digest, from_json, to_json
+from bankfull.spec.spans import Duration, Rows, Ticks, Window, span, window
+
+__all__ = [
+    "SEARCHES",
+    "Duration",
+    "Equal",
+    "Join",
+    "Overlap",
+    "Predicate",
+    "Query",
+    "Rows",
+    "Similar",
+    "Stream",
+    "Subset",
+    "Superset",
+    "Ticks",
+    "Window",
+    "digest",
+    "from_json",
+    "span",
+    "to_json",
+    "window",
+]

@@ -1,0 +1,126 @@
+"""Streams, joins over them, and the query that composes both in one operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bankfull.errors import SpecError, closest
+from bankfull.spec.predicates import Equal, Predicate, spread
+from bankfull.spec.spans import Duration, Rows, Span, Ticks, Window
+
+#: How the opposite window is searched. ``auto`` is ``hash`` for equality, ``inverted`` for sets.
+SEARCHES = ("auto", "hash", "inverted", "identifier", "scan")
+STREAMS_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One input: its name, which column is its time, how far that time may go back."""
+
+    name: str
+    time: str
+    late: Span = Duration(0)  # noqa: RUF009 - frozen, so sharing the default is safe
+    importance: str | None = None
+    unique: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for what, value in (("name", self.name), ("time", self.time)):
+            if not isinstance(value, str) or not value:
+                raise SpecError(f"stream {what} {value!r} is not a name: give it as text")
+        if isinstance(self.late, Duration) and self.late.nanoseconds == 0:
+            object.__setattr__(self, "late", Ticks(0))  # nothing is nothing in any unit
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """One join: which streams, on what, how long a tuple of each stays joinable."""
+
+    name: str
+    streams: tuple[str, ...]
+    predicate: Predicate
+    windows: tuple[Window, ...]
+    search: str = "auto"
+
+    def __post_init__(self) -> None:
+        count = len(self.streams)
+        if not 2 <= count <= STREAMS_MAX:
+            raise SpecError(f"join {self.name!r} has {count} streams: give two to {STREAMS_MAX}")
+        if len(set(self.streams)) < count:
+            raise SpecError(
+                f"join {self.name!r} names a stream twice ({', '.join(self.streams)}): "
+                "to join a stream with itself, pass it as two streams with different names"
+            )
+        object.__setattr__(self, "predicate", spread(self.predicate, count))
+        if len(self.windows) == 1:
+            object.__setattr__(self, "windows", self.windows * count)
+        if len(self.windows) != count:
+            raise SpecError(
+                f"join {self.name!r} has {count} streams and {len(self.windows)} windows: "
+                "give one window for all, or one for each"
+            )
+        self._check_search()
+
+    def _check_search(self) -> None:
+        if self.search not in SEARCHES:
+            raise SpecError(f"search {self.search!r} is unknown: {closest(self.search, SEARCHES)}")
+        equality = isinstance(self.predicate, Equal)
+        if self.search == "auto":
+            object.__setattr__(self, "search", "hash" if equality else "inverted")
+        allowed = ("hash", "scan") if equality else ("inverted", "identifier", "scan")
+        if self.search not in allowed:
+            raise SpecError(
+                f"search {self.search!r} cannot answer {self.predicate}: use {' or '.join(allowed)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Joins over shared streams: each tuple is stored once, whatever the number of joins."""
+
+    streams: tuple[Stream, ...]
+    joins: tuple[Join, ...]
+    basic_window: Window | None = None
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        names = [stream.name for stream in self.streams]
+        for kind, given in (("stream", names), ("join", [join.name for join in self.joins])):
+            doubled = sorted({name for name in given if given.count(name) > 1})
+            if doubled:
+                raise SpecError(f"{kind} name {doubled[0]!r} is given twice: name each differently")
+        if not self.joins:
+            raise SpecError("a query without a join has no output: give at least one join")
+        for join in self.joins:
+            for name in join.streams:
+                if name not in names:
+                    raise SpecError(
+                        f"join {join.name!r} reads the unknown stream {name!r}: {closest(name, names)}"
+                    )
+        used = {name for join in self.joins for name in join.streams}
+        for name in names:
+            if name not in used:
+                raise SpecError(f"stream {name!r} is in no join: join it or leave it out")
+        self._check_basic_window()
+
+    def _check_basic_window(self) -> None:
+        basic = self.basic_window
+        if basic is None:
+            return
+        for join in self.joins:
+            for length in join.windows:
+                if type(length) is type(basic) and _size(length) < _size(basic):
+                    raise SpecError(
+                        f"window {length} is shorter than the basic window {basic}: "
+                        "lower basic_window or raise within"
+                    )
+
+    def stream(self, name: str) -> Stream:
+        """Return the stream called ``name``."""
+        return next(stream for stream in self.streams if stream.name == name)
+
+
+def _size(length: Window) -> int:
+    return length.nanoseconds if isinstance(length, Duration) else length.count
+
+
+__all__ = ["SEARCHES", "STREAMS_MAX", "Join", "Query", "Rows", "Stream"]

@@ -1,0 +1,164 @@
+"""How long: durations for timestamps, ticks for integer times, rows for count windows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bankfull.errors import SpecError, closest
+
+NANOSECONDS = {
+    "nanosecond": 1,
+    "microsecond": 1_000,
+    "millisecond": 1_000_000,
+    "second": 1_000_000_000,
+    "minute": 60_000_000_000,
+    "hour": 3_600_000_000_000,
+    "day": 86_400_000_000_000,
+    "week": 604_800_000_000_000,
+}
+_SHORT = {
+    "ns": "nanosecond",
+    "us": "microsecond",
+    "µs": "microsecond",
+    "ms": "millisecond",
+    "s": "second",
+    "sec": "second",
+    "m": "minute",
+    "min": "minute",
+    "h": "hour",
+    "hr": "hour",
+    "d": "day",
+    "w": "week",
+}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]+)\s*")
+
+#: Longer spans than this leave no room for arithmetic on 64-bit times.
+LONGEST = 2**61
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time, for streams whose time column is a timestamp or a date."""
+
+    nanoseconds: int
+
+    def __post_init__(self) -> None:
+        _check(self.nanoseconds, self)
+
+    def __str__(self) -> str:
+        if self.nanoseconds == 0:
+            return "0 seconds"
+        for unit, size in reversed(NANOSECONDS.items()):
+            if self.nanoseconds % size == 0:
+                count = self.nanoseconds // size
+                return f"{count} {unit}{'s' if count != 1 else ''}"
+        raise AssertionError("every count of nanoseconds divides by one")
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """A length in units of an integer time column."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check(self.count, self)
+
+    def __str__(self) -> str:
+        return f"{self.count} ticks"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A count window: the most recent ``count`` tuples of its own stream are joinable."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if not _is_int(self.count) or not 0 < self.count < LONGEST:
+            raise SpecError(f"a window of {self.count!r} rows holds nothing: give rows(n), n >= 1")
+
+    def __str__(self) -> str:
+        return f"{self.count} rows"
+
+
+Span = Duration | Ticks
+Window = Duration | Ticks | Rows
+
+
+def span(value: object, what: str = "span") -> Span:
+    """Read a length of time from what a person would write.
+
+    >>> span("10 minutes") == span("600 s") == span(timedelta(minutes=10))
+    True
+    >>> str(span("1 hour 30 minutes")), str(span(7))
+    ('90 minutes', '7 ticks')
+    """
+    if isinstance(value, Duration | Ticks):
+        return value
+    if isinstance(value, timedelta):
+        whole = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        return Duration(whole * 1_000)
+    if _is_int(value):
+        return Ticks(int(value))  # type: ignore[call-overload]
+    if isinstance(value, str):
+        return Duration(_parse(value, what))
+    raise SpecError(
+        f"{what} {value!r} is a {type(value).__name__}: "
+        'give text such as "10 minutes", a timedelta, or a whole number for integer times'
+    )
+
+
+def window(value: object) -> Window:
+    """Read one stream's window; unlike a late bound it must be longer than nothing.
+
+    >>> window("1 second"), window(Rows(5))
+    (Duration(nanoseconds=1000000000), Rows(count=5))
+    """
+    if isinstance(value, Rows):
+        return value
+    length = span(value, "window")
+    if length in (Duration(0), Ticks(0)):
+        raise SpecError(f"window {value!r} is empty: give a length above zero")
+    return length
+
+
+def _parse(text: str, what: str) -> int:
+    total, position = 0, 0
+    while position < len(text):
+        part = _PART.match(text, position)
+        if part is None:
+            raise SpecError(f'{what} {text!r} is not a length of time: write e.g. "10 minutes"')
+        total += _nanoseconds(part[1], part[2], text, what)
+        position = part.end()
+    if position == 0:
+        raise SpecError(f'{what} {text!r} is empty: write e.g. "10 minutes"')
+    return total
+
+
+def _nanoseconds(number: str, word: str, text: str, what: str) -> int:
+    unit = _SHORT.get(word.lower(), word.lower())
+    unit = unit if unit in NANOSECONDS else unit.removesuffix("s")
+    if unit not in NANOSECONDS:
+        known = closest(unit, NANOSECONDS)
+        raise SpecError(f"{what} {text!r} has the unknown unit {word!r}: {known}")
+    whole, _, fraction = number.partition(".")
+    scaled = int(whole + fraction) * NANOSECONDS[unit]
+    if scaled % 10 ** len(fraction):
+        raise SpecError(f"{what} {text!r} is finer than a nanosecond: round it")
+    return scaled // 10 ** len(fraction)
+
+
+def _is_int(value: object) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _check(length: object, given: object) -> None:
+    if not _is_int(length):
+        raise SpecError(f"{given!r} is not a whole number: give an integer")
+    if length < 0:  # type: ignore[operator]
+        raise SpecError(f"{given!r} is negative: give a length of zero or more")
+    if length >= LONGEST:  # type: ignore[operator]
+        raise SpecError(f"{given!r} is longer than 64-bit times can hold: shorten it")

@@ -1,0 +1,181 @@
+"""Run a case on the embedded runtime, its streams cut into batches in any way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+import bankfull as bf
+from bankfull.spec import Join, Query, Stream
+from bankfull.testing.cases import Case, row_column
+
+#: Rows a batch, for every stream alike or one list a stream; ``None`` is all in one batch.
+Splits = int | Mapping[str, Sequence[int]] | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """All that a run gave."""
+
+    query: Query
+    schema: pa.Schema
+    batches: tuple[pa.RecordBatch, ...]
+    ledger: dict[str, Any]
+    quarantined: dict[str, pa.Table]
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The whole output."""
+        return pa.Table.from_batches(self.batches, self.schema)
+
+    @cached_property
+    def combinations(self) -> dict[str, list[tuple[int, ...]]]:
+        """For every join the sorted combinations of row numbers, as the oracle gives them."""
+        rows = rows_emitted(self.table, self.query)
+        return {name: sorted(combinations) for name, combinations in rows.items()}
+
+    @cached_property
+    def bytes(self) -> bytes:
+        """The output batches as they would go over a wire."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self.schema) as writer:
+            for batch in self.batches:
+                writer.write_batch(batch)
+        return bytes(sink.getvalue())
+
+    @property
+    def totals(self) -> dict[str, dict[str, int]]:
+        """The counts that no batch split may change."""
+        kept = ("arrived", "quarantined", "late", "inserted", "emitted")
+        owners = {
+            **self.ledger["streams"],
+            **{f"join {k}": v for k, v in self.ledger["joins"].items()},
+        }
+        return {
+            owner: {name: count for name, count in counts.items() if name in kept}
+            for owner, counts in owners.items()
+        }
+
+
+def run(
+    case: Case,
+    splits: Splits = None,
+    seed: int | None = None,
+    each: Callable[[Any], None] | None = None,
+) -> Result:
+    """Execute a case; ``seed`` cuts at random places, ``each`` looks on after every batch."""
+    joined = start(case, splits, seed)
+    batches = []
+    for batch in joined:
+        batch.validate(full=True)
+        batches.append(batch)
+        if each is not None:
+            each(joined)
+    if each is not None:
+        each(joined)
+    return Result(
+        joined.query,
+        joined.schema,
+        tuple(batches),
+        joined.ledger.as_dict(),
+        dict(joined.quarantined),
+    )
+
+
+def start(case: Case, splits: Splits = None, seed: int | None = None) -> Any:
+    """Write the case's query as a user would, and return what ``bf.join`` gives."""
+    dice = None if seed is None else random.Random(seed)
+    query = case.query
+    streams = {
+        stream.name: _stream(stream, case.tables[stream.name], _lengths(stream, case, splits, dice))
+        for stream in query.streams
+    }
+    common = {"basic_window": query.basic_window, "strict": query.strict}
+    if len(query.joins) == 1:
+        joined = _join(query.joins[0], streams, **common)
+    else:
+        joined = bf.joins(*(_join(join, streams) for join in query.joins), **common)
+    assert joined.query == query, f"asked for {query}\nplanned {joined.query}"
+    return joined
+
+
+def cut(table: pa.Table, lengths: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Cut a table into batches of the given lengths (zero too), the rest in the last one."""
+    whole = pa.RecordBatch.from_arrays(
+        [column.combine_chunks() for column in table.columns], schema=table.schema
+    )
+    begin = 0
+    for length in lengths:
+        yield whole.slice(begin, length)
+        begin += length
+    if begin < len(table):
+        yield whole.slice(begin)
+
+
+def rows_emitted(table: pa.Table, query: Query) -> dict[str, list[tuple[int, ...]]]:
+    """Read off an output which rows were combined, join by join, in the order of the output."""
+    emitted: dict[str, list[tuple[int, ...]]] = {}
+    for join in query.joins:
+        part = output_of(table, query, join)
+        columns = [part[row_column(name)].to_pylist() for name in join.streams]
+        emitted[join.name] = list(zip(*columns, strict=True))
+    return emitted
+
+
+def output_of(table: pa.Table, query: Query, join: Join) -> pa.Table:
+    """Return one join's part of an output."""
+    if len(query.joins) == 1:
+        return table
+    here = [index for index, name in enumerate(table["join"].to_pylist()) if name == join.name]
+    return table.take(pa.array(here, pa.int64()))
+
+
+def _lengths(
+    stream: Stream, case: Case, splits: Splits, dice: random.Random | None
+) -> list[int] | None:
+    total = len(case.tables[stream.name])
+    if isinstance(splits, Mapping):
+        return list(splits[stream.name])
+    if isinstance(splits, int):
+        return [splits] * (total // splits)
+    if dice is None:
+        return None
+    lengths: list[int] = []
+    while sum(lengths) < total:
+        lengths.append(dice.choice((0, 1, 1, 2, 3, 5, 8, 1 + total // 2)))
+    return lengths
+
+
+def _stream(stream: Stream, table: pa.Table, lengths: list[int] | None) -> Any:
+    source: Any = table
+    if lengths is not None:
+        batches = list(cut(table, lengths))
+        # Both ways to bring batches: an iterator must have one to tell its schema from.
+        iterator = len(batches) > 0 and len(batches) % 2 == 0
+        source = (
+            iter(batches) if iterator else pa.RecordBatchReader.from_batches(table.schema, batches)
+        )
+    return bf.stream(
+        source,
+        name=stream.name,
+        time=stream.time,
+        late=stream.late,
+        importance=stream.importance,
+        unique=list(stream.unique) or None,
+    )
+
+
+def _join(join: Join, streams: Mapping[str, Any], **options: Any) -> Any:
+    return bf.join(
+        *(streams[name] for name in join.streams),
+        on=join.predicate,
+        within=join.windows,
+        name=join.name,
+        search=join.search,
+        **options,
+    )

@@ -1,0 +1,63 @@
+"""What all tests share: Hypothesis profiles, and DuckDB as a second, foreign opinion.
+
+``HYPOTHESIS_PROFILE`` chooses among three:
+
+- ``default`` always draws the same cases, so that a red run is red for everybody, and does not
+  shrink, so that it is red soon;
+- ``shrink`` draws the same cases and shrinks what fails (minutes): run the one red test with it,
+  then keep the counter-example as a test of its own, drawn as a timeline where that is possible;
+- ``soak`` draws anew every time, for long, and shrinks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+#: What an invented case costs: a table a stream, row by row, is slow to draw and meant to be.
+_ACCEPTED = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+settings.register_profile(
+    "shrink",
+    derandomize=True,
+    max_examples=20,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=_ACCEPTED,
+)
+settings.register_profile(
+    "default", settings.get_profile("shrink"), phases=(Phase.explicit, Phase.generate)
+)
+settings.register_profile(
+    "soak", settings.get_profile("shrink"), derandomize=False, max_examples=1000
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+Pairs = list[tuple[int, int]]
+
+
+@pytest.fixture(scope="session")
+def sql_pairs() -> Callable[[pa.Table, pa.Table, str, tuple[int, int]], Pairs]:
+    """Return a function that joins two tables in DuckDB: by SQL condition, within time windows.
+
+    Both tables have an integer ``t`` and number their rows in ``row_left`` and ``row_right``.
+    """
+
+    def pairs(left: pa.Table, right: pa.Table, condition: str, windows: tuple[int, int]) -> Pairs:
+        with duckdb.connect() as connection:
+            connection.register("l", left)
+            connection.register("r", right)
+            found = connection.execute(
+                f"""SELECT row_left, row_right FROM l, r
+                    WHERE ({condition})
+                      AND r.t - l.t <= {windows[0]} AND l.t - r.t <= {windows[1]}
+                    ORDER BY ALL"""
+            ).fetchall()
+        return [(int(first), int(second)) for first, second in found]
+
+    return pairs

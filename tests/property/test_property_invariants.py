@@ -1,0 +1,100 @@
+"""Property tests: the invariants of DESIGN section 4, each over any predicate, window and split.
+
+Families: *invariants* (every check that ``bankfull.testing`` ships, over one join and over shared
+streams), *differential* (batch split against batch split, run against run) and *strategies* (the
+invented cases are as hostile as they claim: a property over empty joins proves nothing).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bankfull import oracle
+from bankfull.spec import Equal, Join, Query, Stream, Ticks
+from bankfull.testing import (
+    CHECKS,
+    Case,
+    check_conservation,
+    check_determinism,
+    check_subset,
+)
+from bankfull.testing.strategies import cases, shared_cases
+
+SEEDS = st.integers(0, 2**16)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_invariant(name: str) -> None:
+    @settings(max_examples=2 * settings.default.max_examples)
+    @given(cases(streams=(2, 3, 4, 5)))
+    def holds(case: Case) -> None:
+        CHECKS[name](case)
+
+    holds()
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_invariant_of_shared_streams(name: str) -> None:
+    @given(shared_cases())
+    def holds(case: Case) -> None:
+        CHECKS[name](case)
+
+    holds()
+
+
+@given(cases(streams=(2, 3)), SEEDS)
+def test_conservation_in_batches(case: Case, seed: int) -> None:
+    check_conservation(case, seed=seed)
+
+
+@given(cases(streams=(2, 3)), SEEDS)
+def test_determinism_in_batches(case: Case, seed: int) -> None:
+    check_determinism(case, seed=seed)
+
+
+@pytest.mark.uncompiled
+@settings(max_examples=5)
+@given(cases(streams=(2, 3)), SEEDS)
+def test_conservation_and_subset_small(case: Case, seed: int) -> None:
+    check_conservation(case, seed=seed)
+    check_subset(case, splits=3)
+
+
+def test_many_batches_of_one_row_each_and_empty_ones() -> None:
+    """A long thin stream: conservation holds after each of some hundred steps."""
+    rows = pa.table({"t": [n // 3 for n in range(240)], "k": [n % 5 for n in range(240)]})
+    query = Query(
+        (Stream("left", "t"), Stream("right", "t")),
+        (Join("join", ("left", "right"), Equal((("k",),)), (Ticks(4),)),),
+    )
+    case = Case.of(query, left=rows, right=rows.slice(30, 100))
+    thin = {"left": [1, 0] * 240, "right": [0, 0, 1] * 100}
+    result = check_conservation(case, thin)
+    assert result.combinations == oracle.exact(query, case.tables)
+    assert result.ledger["streams"]["left"]["expired"] > 0
+
+
+def test_strategies_invent_what_they_promise() -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=150)
+    @given(cases(streams=(2, 3, 4, 5)))
+    def look(case: Case) -> None:
+        seen["cases"] += 1
+        seen["with output"] += bool(oracle.exact(case.query, case.tables)["join"])
+        for fates in oracle.fates(case.query, case.tables).values():
+            seen["empty"] += not fates
+            seen["streams"] += 1
+            seen.update(f"with {fate}" for fate in set(fates))
+            disorder = any(fate == "late" for fate in fates)
+            seen["disorder"] += disorder
+
+    look()
+    assert seen["with output"] > seen["cases"] * 0.5, seen
+    for rare in ("empty", "with late", "with quarantined", "disorder"):
+        assert seen[rare] > seen["streams"] * 0.03, seen
