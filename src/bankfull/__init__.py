@@ -43,7 +43,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'bankfull' has no attribute {name!r}")
-    return getattr(import_module("bankfull.errors" if name == "BankfullError" else "bankfull.api"), name)
+    return getattr(
+        import_module("bankfull.errors" if name == "BankfullError" else "bankfull.api"), name
+    )
 
 
 def __dir__() -> list[str]:

@@ -213,7 +213,9 @@ def _streams_of(planned: Joined) -> tuple[BoundStream, ...]:
 
 
 def _name_streams(streams: Sequence[BoundStream]) -> tuple[Stream, ...]:
-    defaults = ["left", "right"] if len(streams) == 2 else [f"s{k + 1}" for k in range(len(streams))]
+    defaults = (
+        ["left", "right"] if len(streams) == 2 else [f"s{k + 1}" for k in range(len(streams))]
+    )
     return tuple(given.spec(default) for given, default in zip(streams, defaults, strict=True))
 
 

@@ -60,7 +60,9 @@ def _check_schema(stream: Stream, schema: pa.Schema) -> None:
 def _position(stream: str, schema: pa.Schema, column: str) -> int:
     position: int = schema.get_field_index(column)
     if position < 0:
-        raise PlanError(f"stream {stream!r} has no column {column!r}: {closest(column, schema.names)}")
+        raise PlanError(
+            f"stream {stream!r} has no column {column!r}: {closest(column, schema.names)}"
+        )
     return position
 
 
@@ -92,7 +94,9 @@ def _join_schema(
     time_type: pa.DataType,
 ) -> pa.Schema:
     fields = [
-        field.with_name(names[stream, field.name]) for stream in join.streams for field in schemas[stream]
+        field.with_name(names[stream, field.name])
+        for stream in join.streams
+        for field in schemas[stream]
     ]
     return pa.schema([*fields, pa.field("joined_at", time_type, nullable=False)])
 
@@ -158,7 +162,7 @@ def _unit(query: Query, schemas: Mapping[str, pa.Schema]) -> int | None:
         )
     if whole:
         return None
-    spans = [stream.late for stream in query.streams]
+    spans: list[Window] = [stream.late for stream in query.streams]
     spans += [length for join in query.joins for length in join.windows]
     spans += [query.basic_window] if query.basic_window else []
     finest = min(unit for unit in units.values() if unit is not None)
@@ -255,7 +259,9 @@ def _join(
     lengths = [_units(length, unit, f"within of join {join.name!r}") for length in join.windows]
     return JoinPlan(
         join.name,
-        tuple(next(k for k, s in enumerate(query.streams) if s.name == name) for name in join.streams),
+        tuple(
+            next(k for k, s in enumerate(query.streams) if s.name == name) for name in join.streams
+        ),
         join.predicate,
         join.search,
         columns,
@@ -317,8 +323,10 @@ def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     if all(pa.types.is_decimal(kind) for kind in both):
         scale = max(a.scale, b.scale)
         whole = max(a.precision - a.scale, b.precision - b.scale)
-        return pa.decimal128(whole + scale, scale) if whole + scale <= 38 else pa.decimal256(
-            min(76, whole + scale), scale
+        return (
+            pa.decimal128(whole + scale, scale)
+            if whole + scale <= 38
+            else pa.decimal256(min(76, whole + scale), scale)
         )
     for same in (pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time, pa.types.is_date):
         if all(same(kind) for kind in both):
@@ -340,11 +348,11 @@ def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _item_type(sides: list[Side], weighted: bool) -> pa.DataType:
@@ -371,7 +379,12 @@ def _items_of(stream: str, field: pa.Field, weighted: bool) -> pa.DataType:
     )
     if weighted and pa.types.is_map(kind):
         item, weight = kind.key_type, kind.item_type
-    elif weighted and listed and pa.types.is_struct(kind.value_type) and kind.value_type.num_fields == 2:
+    elif (
+        weighted
+        and listed
+        and pa.types.is_struct(kind.value_type)
+        and kind.value_type.num_fields == 2
+    ):
         item, weight = (kind.value_type.field(k).type for k in (0, 1))
     elif not weighted and listed:
         item, weight = kind.value_type, pa.float64()

@@ -79,6 +79,16 @@ def test_many_batches_of_one_row_each_and_empty_ones() -> None:
     assert result.ledger["streams"]["left"]["expired"] > 0
 
 
+def _times(case: Case) -> dict[str, list[int]]:
+    """Return the accepted times of each stream as they arrive."""
+    kept = oracle.accepted(case.query, case.tables)
+    columns = {
+        stream.name: oracle.plain(case.tables[stream.name][stream.time])
+        for stream in case.query.streams
+    }
+    return {name: [columns[name][row] for row in rows] for name, rows in kept.items()}
+
+
 def test_strategies_invent_what_they_promise() -> None:
     seen: Counter[str] = Counter()
 
@@ -87,14 +97,15 @@ def test_strategies_invent_what_they_promise() -> None:
     def look(case: Case) -> None:
         seen["cases"] += 1
         seen["with output"] += bool(oracle.exact(case.query, case.tables)["join"])
+        for times in _times(case).values():
+            seen["disorder kept"] += times != sorted(times)
+            seen["equal times"] += len(set(times)) < len(times)
         for fates in oracle.fates(case.query, case.tables).values():
             seen["empty"] += not fates
             seen["streams"] += 1
             seen.update(f"with {fate}" for fate in set(fates))
-            disorder = any(fate == "late" for fate in fates)
-            seen["disorder"] += disorder
 
     look()
     assert seen["with output"] > seen["cases"] * 0.5, seen
-    for rare in ("empty", "with late", "with quarantined", "disorder"):
+    for rare in ("empty", "with late", "with quarantined", "disorder kept", "equal times"):
         assert seen[rare] > seen["streams"] * 0.03, seen

@@ -25,6 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # job files have brackets, which are no markup
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 8_192
 _SAMPLE_ROWS = 5
+_SEEN_MAX = 1_000
 _POOR_MILES = 1.0
 
 
@@ -45,7 +46,7 @@ class _Story:
         self._rows_total = self._flights.num_rows + self._weather.num_rows
         self.rows_in = self.rows_out = self.stored_max = 0
         self.seconds = 0.0
-        self.sample: list[dict[str, Any]] = []
+        self._seen: list[dict[str, Any]] = []
         self._delays = {True: [0.0, 0], False: [0.0, 0]}  # by poor sight: sum, count
         self._started = time.perf_counter()
 
@@ -55,7 +56,7 @@ class _Story:
 
     @property
     def fraction(self) -> float | None:
-        return self.rows_in / self._rows_total
+        return self.rows_in / int(self._rows_total)
 
     def tell(self) -> None:
         import bankfull as bf
@@ -92,10 +93,13 @@ class _Story:
             delays = batch["dep_delay"].filter(poor if wanted else pc.invert(poor))
             self._delays[wanted][0] += pc.sum(delays).as_py() or 0
             self._delays[wanted][1] += pc.count(delays).as_py()
-        if len(self.sample) < _SAMPLE_ROWS and batch.num_rows:
-            # Spread over the year rather than the first rows of January.
-            row = batch.slice(batch.num_rows // 2, 1).to_pylist()[0]
-            self.sample.append(row)
+        if batch.num_rows and len(self._seen) < _SEEN_MAX:
+            self._seen += batch.slice(batch.num_rows // 2, 1).to_pylist()
+
+    @property
+    def sample(self) -> list[dict[str, Any]]:
+        """A few rows, spread over the year."""
+        return self._seen[:: max(1, len(self._seen) // _SAMPLE_ROWS)][:_SAMPLE_ROWS]
 
     def delay_min(self, poor_sight: bool) -> float:
         total, count = self._delays[poor_sight]

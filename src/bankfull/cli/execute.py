@@ -60,12 +60,16 @@ class Quarantine:
     def __init__(self, file: File | None) -> None:
         self._file = file
         self._sink: Sink | None = None
+        self._column = "reason"
         self._reasons: list[str] = []
 
     def attach(self, schema: pa.Schema, stack: contextlib.ExitStack) -> None:
         """Open the file; what could not be read before its columns were known follows now."""
         if self._file is not None:
-            columns = [*schema, pa.field("reason", pa.string())]
+            while self._column in schema.names:
+                self._column += "_"  # as the operator names it
+            columns = [column.with_nullable(True) for column in schema]
+            columns.append(pa.field(self._column, pa.string()))
             opened = open_sink(self._file.path, self._file.format, pa.schema(columns))
             stack.push(opened)
             stack.callback(self._flush)  # unwound before the sink
@@ -85,7 +89,7 @@ class Quarantine:
 
     def _flush(self) -> None:
         if self._sink is not None and self._reasons:
-            reasons = pa.record_batch({"reason": pa.array(self._reasons, pa.string())})
+            reasons = pa.record_batch({self._column: pa.array(self._reasons, pa.string())})
             self._sink.write(_conformed(reasons, self._sink.schema))
             self._reasons.clear()
 
@@ -168,5 +172,4 @@ def _conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             columns.append(batch.column(index))
         else:
             columns.append(pa.nulls(batch.num_rows, target.type))
-    nullable = pa.schema([target.with_nullable(True) for target in schema])
-    return pa.RecordBatch.from_arrays(columns, schema=nullable)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -95,19 +95,23 @@ def _streams(top: Table, folder: Path) -> tuple[dict[str, Input], dict[str, Stre
     inputs, streams = {}, {}
     for name in section:
         table = Table(top.file, f"[streams.{name}]", given[name], example)
-        file = _file(table, folder, 'name its file, or "-" for standard input')
-        types = table.optional("types", lambda value: _types(table, value), {})
-        delimiter = table.optional("delimiter", _delimiter, ",")
-        inputs[name] = Input(file, types, delimiter)
-        time = table.text("time", "name the column that says when a row happened")
-        late = table.optional("late", lambda value: span(value, "late"), span(0))
-        column = "name a column"
-        importance = table.optional("importance", lambda value: typed(value, str, column), None)
-        unique = table.optional("unique", lambda value: one_or_more(value, column), ())
-        table.done()
-        with table.told():
-            streams[name] = Stream(name, time, late, importance, unique)
+        inputs[name], streams[name] = _stream(table, name, folder)
     return inputs, streams
+
+
+def _stream(table: Table, name: str, folder: Path) -> tuple[Input, Stream]:
+    file = _file(table, folder, 'name its file, or "-" for standard input')
+    untyped: dict[str, str] = {}
+    types = table.optional("types", lambda value: _types(table, value), untyped)
+    delimiter = table.optional("delimiter", _delimiter, ",")
+    time = table.text("time", "name the column that says when a row happened")
+    late = table.optional("late", lambda value: span(value, "late"), span(0))
+    importance = table.optional("importance", _column, None)
+    no_columns: tuple[str, ...] = ()
+    unique = table.optional("unique", lambda value: one_or_more(value, "name columns"), no_columns)
+    table.done()
+    with table.told():
+        return Input(file, types, delimiter), Stream(name, time, late, importance, unique)
 
 
 def _joins(top: Table, streams: tuple[str, ...]) -> tuple[Join, ...]:
@@ -141,8 +145,10 @@ def _join(table: Table, name: str, streams: tuple[str, ...]) -> Join:
 
 def _predicate(table: Table, value: Any) -> Predicate:
     if not isinstance(value, dict):
-        columns = one_or_more(value, "name a column, a list of columns, or a table such as "
-                              "{overlap = \"tags\", at_least = 3}")
+        columns = one_or_more(
+            value,
+            'name a column, a list of columns, or a table such as {overlap = "tags", at_least = 3}',
+        )
         return Equal((columns,))
     words = [word for word in value if word in _PREDICATES]
     if len(words) != 1:
@@ -150,7 +156,7 @@ def _predicate(table: Table, value: Any) -> Predicate:
         hint = closest(unknown[0], _PREDICATES) if unknown else f"known: {', '.join(_PREDICATES)}"
         raise SpecError(f"{value!r} names {len(words)} comparisons, not one: {hint}")
     word = words[0]
-    inner = Table(table.file, f"{table.where} on", value, "{overlap = \"tags\", at_least = 3}")
+    inner = Table(table.file, f"{table.where} on", value, '{overlap = "tags", at_least = 3}')
     built = inner.read(word, lambda given: _compared(inner, word, given))
     inner.done()
     return built
@@ -159,8 +165,8 @@ def _predicate(table: Table, value: Any) -> Predicate:
 def _compared(inner: Table, word: str, given: Any) -> Predicate:
     assert word in inner  # so that done() knows it
     if word == "equal":
-        sides = given if isinstance(given, list) else [given]
-        return Equal(tuple(one_or_more(side, "name columns") for side in sides))
+        listed = given if isinstance(given, list) else [given]
+        return Equal(tuple(one_or_more(side, "name columns") for side in listed))
     sides = one_or_more(given, "name one column for both streams, or one for each")
     if word == "subset":
         return Subset(sides)
@@ -185,6 +191,10 @@ def _window(value: Any) -> Window:
             raise SpecError(f"{value!r} is not a window: write {{rows = 1000}} for a count window")
         return Rows(value["rows"])
     return window(value)
+
+
+def _column(value: Any) -> str:
+    return typed(value, str, "name a column")
 
 
 def _types(table: Table, value: Any) -> dict[str, str]:

@@ -16,48 +16,13 @@ if TYPE_CHECKING:
 
 _STANDARD = "-"
 
-HELP = """Join files (Parquet, Arrow, CSV, JSON lines, standard input) as a TOML file says.
-
-\b
-[streams.orders]
-path = "orders.parquet"    # relative to this file; "-" is standard input
-time = "ordered_at"        # the column that says when a row happened
-late = "30 seconds"        # how far time may go back (default: not at all)
-# format = "parquet"       # parquet, arrow, csv, jsonl (default: by suffix)
-# types = {amount = "float64"}, delimiter = ";"   # how to read text
-
-\b
-[streams.payments]
-path = "payments.jsonl"
-time = "paid_at"
-
-\b
-[join]                     # or several: [joins.NAME]
-on = "order_id"            # or ["a", "b"], or {equal = ["order_id", "oid"]},
-                           # {overlap = "tags", at_least = 3}, {subset = "tags"},
-                           # {superset = "tags"}, {similar = "weights", at_least = 0.8}
-within = "10 minutes"      # or one a stream: ["10 minutes", "1 hour"];
-                           # {rows = 1000}; a whole number for integer times
-# streams = ["orders", "payments"], search = "auto"
-
-\b
-[output]                   # default: JSON lines on standard output
-path = "joined.parquet"
-
-\b
-[quarantine]               # optional: where bad rows go, with the reason
-path = "bad-{stream}.jsonl"
-
-Before the first table may stand strict = true (bad rows end the run) and basic_window.
-
-Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage.
-"""
-
 
 def run(
     file: Annotated[
         Path,
-        typer.Argument(exists=True, dir_okay=False, readable=True, help="The TOML file."),
+        typer.Argument(
+            metavar="FILE", exists=True, dir_okay=False, readable=True, help="The TOML file."
+        ),
     ],
     json: Json = False,
     quiet: Quiet = False,
@@ -65,6 +30,42 @@ def run(
         bool, typer.Option("--explain", help="Print how the join would run, and stop.")
     ] = False,
 ) -> None:
+    """Join files (Parquet, Arrow, CSV, JSON lines, standard input) as a TOML file says.
+
+    \b
+    [streams.orders]
+    path = "orders.parquet"    # relative to this file; "-" is standard input
+    time = "ordered_at"        # the column that says when a row happened
+    late = "30 seconds"        # how far time may go back (default: not at all)
+    # format = "parquet"       # parquet, arrow, csv, jsonl (default: by suffix)
+    # types = {amount = "float64"}, delimiter = ";"    how to read text
+
+    \b
+    [streams.payments]
+    path = "payments.jsonl"
+    time = "paid_at"
+
+    \b
+    [join]                     # or several: [joins.NAME]
+    on = "order_id"            # or ["a", "b"], or {equal = ["order_id", "oid"]},
+                               # {overlap = "tags", at_least = 3}, {subset = "tags"},
+                               # {superset = "tags"}, {similar = "weights", at_least = 0.8}
+    within = "10 minutes"      # or one a stream: ["10 minutes", "1 hour"];
+                               # {rows = 1000}; a whole number for integer times
+    # streams = ["orders", "payments"], search = "auto"
+
+    \b
+    [output]                   # default: JSON lines on standard output
+    path = "joined.parquet"
+
+    \b
+    [quarantine]               # optional: where bad rows go, with the reason
+    path = "bad-{stream}.jsonl"
+
+    Before the first table may stand strict = true (bad rows end the run) and basic_window.
+
+    Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage.
+    """
     with refusals(json):
         from bankfull.cli.jobfile import read_job
 
@@ -78,9 +79,6 @@ def run(
         _run(job, json, quiet, explain)
 
 
-run.__doc__ = HELP
-
-
 def _run(job: Job, json: bool, quiet: bool, explain: bool) -> None:
     from bankfull.cli.execute import opened
     from bankfull.cli.progress import progress
@@ -90,12 +88,12 @@ def _run(job: Job, json: bool, quiet: bool, explain: bool) -> None:
         with opened(replace(job, quarantine=None)) as execution:
             _print_plan(execution, json)
         return
-    with opened(job) as execution:
-        with (
-            open_sink(job.output.path, job.output.format, execution.joined.schema) as sink,
-            progress(execution, shown=not (json or quiet)),
-        ):
-            execution.run(sink)
+    with (
+        opened(job) as execution,
+        open_sink(job.output.path, job.output.format, execution.joined.schema) as sink,
+        progress(execution, shown=not (json or quiet)),
+    ):
+        execution.run(sink)
     if json:
         print_json(_report(job, execution))
     elif not quiet:

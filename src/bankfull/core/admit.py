@@ -60,25 +60,22 @@ def admit(
     """
     values = rows.column(plan.time)
     times, outside = to_units(values, plan.scale)
-    bad = {"null time": null_times(values), "time out of range": outside}
-    for check in checks:
-        bad[check.reason] = check.bad(rows.column(check.column)) | bad.get(
-            check.reason, np.zeros(len(times), np.bool_)
-        )
+    found = [("null time", null_times(values)), ("time out of range", outside)]
+    found += [(check.reason, check.bad(rows.column(check.column))) for check in checks]
     admitted = Admitted(rows, times, newest)
-    for reason, mask in bad.items():
-        _set_aside(plan, admitted, mask, reason, strict, bad)
+    bad = np.zeros(len(times), np.bool_)
+    for reason, mask in found:
+        _set_aside(plan, admitted, mask & ~bad, reason, strict)
+        bad |= mask
+    if admitted.quarantined:
+        admitted.rows = rows.filter(pa.array(~bad))
+        admitted.times = times[~bad]
     _part_late(plan, admitted, strict)
     return admitted
 
 
 def _set_aside(
-    plan: StreamPlan,
-    admitted: Admitted,
-    mask: NDArray[np.bool_],
-    reason: str,
-    strict: bool,
-    others: dict[str, NDArray[np.bool_]],
+    plan: StreamPlan, admitted: Admitted, mask: NDArray[np.bool_], reason: str, strict: bool
 ) -> None:
     count = int(mask.sum())
     if not count:
@@ -90,10 +87,6 @@ def _set_aside(
         )
     admitted.quarantined += count
     admitted.aside.append(with_reason(admitted.rows.filter(pa.array(mask)), reason))
-    admitted.rows = admitted.rows.filter(pa.array(~mask))
-    admitted.times = admitted.times[~mask]
-    for name in others:
-        others[name] = others[name][~mask] if name != reason else others[name]
 
 
 def _part_late(plan: StreamPlan, admitted: Admitted, strict: bool) -> None:

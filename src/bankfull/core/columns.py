@@ -7,6 +7,7 @@ in Arrow, in chunks that never cross a basic window, so that expiry frees whole 
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -110,7 +111,7 @@ class ArrowColumn:
     def append(self, values: pa.Array, cuts: list[int]) -> None:
         first = self.lanes.end - len(values)
         bounds = [0, *cuts, len(values)]
-        for piece, (begin, stop) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        for piece, (begin, stop) in enumerate(pairwise(bounds)):
             self.fresh |= piece > 0
             if begin == stop:
                 continue

@@ -22,7 +22,9 @@ def is_exact(types: tuple[pa.DataType, ...]) -> bool:
     return len(types) == 1 and (_is_whole(types[0]) or pa.types.is_floating(types[0]))
 
 
-def encode(columns: list[pa.Array], types: tuple[pa.DataType, ...]) -> tuple[Codes, NDArray[np.bool_]]:
+def encode(
+    columns: list[pa.Array], types: tuple[pa.DataType, ...]
+) -> tuple[Codes, NDArray[np.bool_]]:
     """Return codes of composite keys and which keys are null."""
     cast = [as_type(values, wanted) for values, wanted in zip(columns, types, strict=True)]
     codes = _code(cast[0])
@@ -58,8 +60,7 @@ def as_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 def _is_whole(data_type: pa.DataType) -> bool:
     return (
         pa.types.is_integer(data_type)
-        or pa.types.is_temporal(data_type)
-        and not pa.types.is_interval(data_type)
+        or (pa.types.is_temporal(data_type) and not pa.types.is_interval(data_type))
         or pa.types.is_boolean(data_type)
     )
 
@@ -134,15 +135,16 @@ def binary_parts(values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]
     _, offset_buffer, data_buffer = values.buffers()
     if len(values) == 0 or offset_buffer is None:
         return np.zeros(len(values) + 1, np.int64), np.zeros(0, np.uint8)
-    offsets = np.frombuffer(offset_buffer, offset_type)[values.offset : values.offset + len(values) + 1]
+    offsets = np.frombuffer(offset_buffer, offset_type)[
+        values.offset : values.offset + len(values) + 1
+    ]
     data = np.frombuffer(data_buffer, np.uint8) if data_buffer else np.zeros(0, np.uint8)
     return offsets.astype(np.int64), data
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    checks = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(check(kind) for check in checks)
 
 
 def _items(values: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
@@ -180,9 +182,11 @@ def _same(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
 def _same_lists(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
     left_lengths, left_items = _items(left)
     right_lengths, right_items = _items(right)
-    same = left_lengths == right_lengths
+    same: NDArray[np.bool_] = left_lengths == right_lengths
     keep_left, keep_right = np.repeat(same, left_lengths), np.repeat(same, right_lengths)
-    differing = ~_same(left_items.filter(pa.array(keep_left)), right_items.filter(pa.array(keep_right)))
+    differing = ~_same(
+        left_items.filter(pa.array(keep_left)), right_items.filter(pa.array(keep_right))
+    )
     owner = np.repeat(np.arange(len(same)), np.where(same, left_lengths, 0))
     same[owner[differing]] = False
     return same

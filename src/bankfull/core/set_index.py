@@ -75,10 +75,13 @@ class SetSide:
         """Have a list for every item number up to ``items``."""
         lists = self.lists
         if items >= lists.begin.size:
-            bounds = [np.zeros(2 * items + 2, np.int64) for _ in range(4)]
-            for longer, old in zip(bounds, lists[:4], strict=True):
-                longer[: old.size] = old
-            self.lists = setjoin.Lists(*bounds, *lists[4:])
+            known = lists.begin.size
+            fresh = _new_lists(2 * items + 2, 0, weighted=False)
+            for longer, old in zip(fresh[:4], lists[:4], strict=True):
+                longer[:known] = old
+            self.lists = fresh._replace(
+                entries=lists.entries, weights=lists.weights, used=lists.used
+            )
 
     def repack(self) -> None:
         """Drop expired entries and give the lists fresh room, at least what was asked for."""
@@ -100,9 +103,10 @@ _NO_WEIGHTS: NDArray[np.float64] = np.zeros(0, np.float64)
 
 
 def _new_lists(items: int, room: int, weighted: bool) -> setjoin.Lists:
-    bounds = [np.zeros(items, np.int64) for _ in range(4)]
+    origin, begin, stop, end = np.zeros((4, items), np.int64)
     weights = np.zeros(room if weighted else 0, np.float64)
-    return setjoin.Lists(*bounds, np.zeros(room, np.int64), weights, np.zeros(2, np.int64))
+    entries, used = np.zeros(room, np.int64), np.zeros(2, np.int64)
+    return setjoin.Lists(origin, begin, stop, end, entries, weights, used)
 
 
 class SetIndex:

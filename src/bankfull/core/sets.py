@@ -8,6 +8,7 @@ so that weights are added in the same order whatever the history of the index.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -78,13 +79,15 @@ class Interner:
         return sum(array.nbytes for array in self.items)
 
 
-def _longer(values: NDArray[np.generic], size: int) -> NDArray[np.generic]:
+def _longer(values: NDArray[Any], size: int) -> NDArray[Any]:
     longer = np.zeros(size, values.dtype)
     longer[: values.size] = values
     return longer
 
 
-def encode(values: pa.Array, item_type: pa.DataType, weighted: bool, interner: Interner) -> EncodedSets:
+def encode(
+    values: pa.Array, item_type: pa.DataType, weighted: bool, interner: Interner
+) -> EncodedSets:
     """Turn a column of sets into item numbers."""
     offsets, items, weights = _parts(values, weighted)
     keep = np.ones(len(items), np.bool_)

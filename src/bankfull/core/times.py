@@ -17,7 +17,9 @@ def to_units(values: pa.Array, scale: int) -> tuple[NDArray[np.int64], NDArray[n
     (array([1000,    0]), array([False,  True]))
     """
     if values.null_count:
-        values = values.fill_null(pa.scalar(0, pa.int64()).cast(_integer(values.type)).cast(values.type))
+        values = values.fill_null(
+            pa.scalar(0, pa.int64()).cast(_integer(values.type)).cast(values.type)
+        )
     whole = values.cast(_integer(values.type)).to_numpy(zero_copy_only=False)
     most = TIME_MAX // scale
     if whole.dtype == np.uint64:

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -46,15 +46,15 @@ def inlined(function: Function) -> Function:
 
 
 def _compile(function: Function, forceinline: bool) -> Function:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _CACHE
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, _CACHE
     try:
-        compiled: Function = numba.njit(
+        compiled: Any = numba.njit(
             cache=bool(_CACHE), nogil=True, error_model="numpy", forceinline=forceinline
         )(function)
     finally:
-        numba.config.CACHE_DIR = before
-    return compiled
+        config.CACHE_DIR = before
+    return cast(Function, compiled)
 
 
 def cache_folder() -> str:

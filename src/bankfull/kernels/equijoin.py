@@ -15,7 +15,7 @@ same for two streams and natural for more.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ class Table(NamedTuple):
 
 
 @inlined
-def bucket_of(code: np.uint64, shift: np.uint64) -> int:
+def bucket_of(code: np.uint64, shift: np.uint64) -> Any:
     """Return the hash bucket of a key's code."""
     return np.int64((code * GOLDEN) >> shift)
 
@@ -155,9 +155,7 @@ def join_pairs(
                 break
             if right.links[i] != UNKEYED:
                 code = right.codes[i]
-                low_left = raise_low(
-                    left.times, base_left, a, low_left, t - span_left, rows_left
-                )
+                low_left = raise_low(left.times, base_left, a, low_left, t - span_left, rows_left)
                 bucket = 2 * bucket_of(code, shift)
                 x = a - 1 if scan else heads[bucket]
                 after, steps = _partners(
@@ -179,7 +177,7 @@ def join_pairs(
 
 
 @inlined
-def _newest(j: int, bucket: int, streams: int, table: Table, clock: Clock) -> int:
+def _newest(j: int, bucket: int, streams: int, table: Table, clock: Clock) -> Any:
     """Return the newest candidate of stream j."""
     return clock.cursor[j] - 1 if table.scan else table.heads[bucket * streams + j]
 
@@ -278,7 +276,12 @@ def join_many(
                 if j != s:
                     oldest = t - clock.span[j]
                     clock.low[j] = raise_low(
-                        times[j], clock.base[j], clock.cursor[j], clock.low[j], oldest, clock.rows[j]
+                        times[j],
+                        clock.base[j],
+                        clock.cursor[j],
+                        clock.low[j],
+                        oldest,
+                        clock.rows[j],
                     )
             after, steps = _combinations(
                 times, codes, links, clock, table, s, at, out, joined, count

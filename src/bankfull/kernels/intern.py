@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from bankfull.kernels.compiler import Int64, kernel
 from bankfull.kernels.hashing import hash_bytes
 
-
 #: Sets up to this size are put in order by insertion.
 SHORT = 32
 
@@ -45,9 +44,7 @@ def _same(items: Items, k: int, data: NDArray[np.uint8], start: int, stop: int) 
 
 
 @kernel
-def intern(
-    items: Items, offsets: Int64, data: NDArray[np.uint8], out: NDArray[np.int32]
-) -> None:
+def intern(items: Items, offsets: Int64, data: NDArray[np.uint8], out: NDArray[np.int32]) -> None:
     """Number every value ``data[offsets[i]:offsets[i + 1]]``; the caller made room for all."""
     mask = items.slots.size - 1
     for i in range(out.size):

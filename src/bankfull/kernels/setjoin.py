@@ -17,7 +17,7 @@ Cost: insertion constant amortised; search, the entries of the tuple's lists wit
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ def _identifier(seq: int) -> np.uint64:
 
 
 @kernel
-def _place(lists: Lists, item: int, seq: int) -> int:
+def _place(lists: Lists, item: int, seq: int) -> Any:
     """Return where ``seq`` belongs in an identifier-sorted list."""
     low, high = lists.begin[item], lists.stop[item]
     wanted = _identifier(seq)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from bankfull.errors import SpecError
 
@@ -43,10 +42,12 @@ class Overlap:
     def __post_init__(self) -> None:
         _check_names(self.sides)
         if isinstance(self.at_least, bool) or not isinstance(self.at_least, int):
-            raise SpecError(f"overlap at_least={self.at_least!r} is not a whole number: give k >= 1")
+            raise SpecError(
+                f"overlap at_least={self.at_least!r} is not a whole number: give k >= 1"
+            )
         if self.at_least < 1:
             raise SpecError(
-                f"overlap at_least={self.at_least} matches every pair: give a threshold of 1 or more"
+                f"overlap at_least={self.at_least} matches every pair: give a threshold above zero"
             )
 
     def __str__(self) -> str:
@@ -102,10 +103,9 @@ class Similar:
 
 
 Predicate = Equal | Overlap | Subset | Superset | Similar
-SomePredicate = TypeVar("SomePredicate", Equal, Overlap, Subset, Superset, Similar)
 
 
-def spread(predicate: SomePredicate, streams: int) -> SomePredicate:
+def spread(predicate: Predicate, streams: int) -> Predicate:
     """Give every stream its side.
 
     >>> spread(Overlap(("tags",), 3), 2).sides
@@ -114,11 +114,11 @@ def spread(predicate: SomePredicate, streams: int) -> SomePredicate:
     if not isinstance(predicate, Equal) and streams != 2:
         raise SpecError(f"{predicate} compares two streams, not {streams}: join them in pairs")
     if len(predicate.sides) == 1:
-        return replace(predicate, sides=predicate.sides * streams)  # type: ignore[type-var]
+        return replace(predicate, sides=predicate.sides * streams)  # type: ignore[arg-type]
     if len(predicate.sides) != streams:
         raise SpecError(
-            f"{predicate} names columns of {len(predicate.sides)} streams but {streams} are joined: "
-            "name one column for all, or one for each"
+            f"{predicate} names columns of {len(predicate.sides)} streams, but {streams} are "
+            "joined: name one column for all, or one for each"
         )
     return predicate
 

@@ -94,7 +94,8 @@ class Query:
             for name in join.streams:
                 if name not in names:
                     raise SpecError(
-                        f"join {join.name!r} reads the unknown stream {name!r}: {closest(name, names)}"
+                        f"join {join.name!r} reads the unknown stream {name!r}: "
+                        f"{closest(name, names)}"
                     )
         used = {name for join in self.joins for name in join.streams}
         for name in names:

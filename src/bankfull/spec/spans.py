@@ -145,10 +145,10 @@ def _nanoseconds(number: str, word: str, text: str, what: str) -> int:
         known = closest(unit, NANOSECONDS)
         raise SpecError(f"{what} {text!r} has the unknown unit {word!r}: {known}")
     whole, _, fraction = number.partition(".")
-    scaled = int(whole + fraction) * NANOSECONDS[unit]
-    if scaled % 10 ** len(fraction):
+    scaled, parts = int(whole + fraction) * NANOSECONDS[unit], int("1" + "0" * len(fraction))
+    if scaled % parts:
         raise SpecError(f"{what} {text!r} is finer than a nanosecond: round it")
-    return scaled // 10 ** len(fraction)
+    return scaled // parts
 
 
 def _is_int(value: object) -> bool:

@@ -4,22 +4,34 @@ A :class:`Case` is a query and the rows of its streams. Every ``check_*`` runs i
 runtime, through the public face, and raises ``AssertionError`` with the difference if the
 invariant does not hold. :mod:`bankfull.testing.strategies` (needs Hypothesis) invents cases that
 are small and hostile. To add an invariant: a function ``check_name(case)`` in ``checks.py``, and
-its name in ``CHECKS``.
+an entry in ``CHECKS``.
 
 Every table carries ``row_<stream>``, the number of the row: what was joined with what can be read
 off the output.
 """
 
+from collections.abc import Callable
+
 from bankfull.testing.cases import Case, row_column
 from bankfull.testing.checks import (
-    CHECKS,
     check_conservation,
     check_determinism,
     check_exact,
     check_splits,
     check_subset,
 )
+from bankfull.testing.recovery import check_recovery
 from bankfull.testing.running import Result, run, start
+
+#: Every invariant by name.
+CHECKS: dict[str, Callable[[Case], object]] = {
+    "exact": check_exact,
+    "subset": check_subset,
+    "conservation": check_conservation,
+    "splits": check_splits,
+    "determinism": check_determinism,
+    "recovery": check_recovery,
+}
 
 __all__ = [
     "CHECKS",
@@ -28,6 +40,7 @@ __all__ = [
     "check_conservation",
     "check_determinism",
     "check_exact",
+    "check_recovery",
     "check_splits",
     "check_subset",
     "row_column",

@@ -95,11 +95,11 @@ def start(case: Case, splits: Splits = None, seed: int | None = None) -> Any:
         stream.name: _stream(stream, case.tables[stream.name], _lengths(stream, case, splits, dice))
         for stream in query.streams
     }
-    common = {"basic_window": query.basic_window, "strict": query.strict}
-    if len(query.joins) == 1:
-        joined = _join(query.joins[0], streams, **common)
-    else:
-        joined = bf.joins(*(_join(join, streams) for join in query.joins), **common)
+    planned = [
+        _join(join, streams, basic_window=query.basic_window, strict=query.strict)
+        for join in query.joins
+    ]
+    joined = planned[0] if len(planned) == 1 else bf.joins(*planned)
     assert joined.query == query, f"asked for {query}\nplanned {joined.query}"
     return joined
 
@@ -115,6 +115,14 @@ def cut(table: pa.Table, lengths: Sequence[int]) -> Iterator[pa.RecordBatch]:
         begin += length
     if begin < len(table):
         yield whole.slice(begin)
+
+
+def random_lengths(total: int, dice: random.Random) -> list[int]:
+    """Draw batch lengths for so many rows: short, empty, and sometimes half of all."""
+    lengths: list[int] = []
+    while sum(lengths) < total:
+        lengths.append(dice.choice((0, 1, 1, 2, 3, 5, 8, 1 + total // 2)))
+    return lengths
 
 
 def rows_emitted(table: pa.Table, query: Query) -> dict[str, list[tuple[int, ...]]]:
@@ -143,12 +151,7 @@ def _lengths(
         return list(splits[stream.name])
     if isinstance(splits, int):
         return [splits] * (total // splits)
-    if dice is None:
-        return None
-    lengths: list[int] = []
-    while sum(lengths) < total:
-        lengths.append(dice.choice((0, 1, 1, 2, 3, 5, 8, 1 + total // 2)))
-    return lengths
+    return None if dice is None else random_lengths(total, dice)
 
 
 def _stream(stream: Stream, table: pa.Table, lengths: list[int] | None) -> Any:

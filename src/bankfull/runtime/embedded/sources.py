@@ -84,6 +84,6 @@ def _from_iterable(given: Iterable[object], name: str) -> Source:
 
     def all_batches() -> Iterator[pa.RecordBatch]:
         yield first
-        yield from batches  # type: ignore[misc]
+        yield from batches
 
     return Source(first.schema, all_batches())

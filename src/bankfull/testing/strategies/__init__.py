@@ -139,7 +139,7 @@ def _tables(
 ) -> pa.Table:
     """Draw rows, then let them arrive out of order by a drawn delay, then build the columns."""
     row = st.tuples(clock.ticks(index), st.integers(0, 5), *(_values(column) for column in columns))
-    rows_min = draw(st.sampled_from([0, *[rows_max * 2 // 3] * 5]))  # some streams are empty
+    rows_min = rows_max * 2 // 3 if draw(st.integers(0, 19)) else 0  # some streams are empty
     rows = draw(st.lists(row, min_size=rows_min, max_size=rows_max))
     begin = draw(st.sampled_from([*[0] * 8, 6, 20]))  # some streams start late
     rows.sort(key=lambda row: row[0].tick + row[1])

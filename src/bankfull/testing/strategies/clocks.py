@@ -23,13 +23,10 @@ INTEGERS = tuple(
     getattr(pa, name)()
     for name in ("int64", "int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64")
 )
-STAMPS = (
-    *(pa.timestamp(unit) for unit in UNITS),
-    pa.timestamp("us", "UTC"),
-    pa.timestamp("ms", "Europe/Berlin"),
-    pa.date32(),
-    pa.date64(),
-)
+_DATES = (pa.date32(), pa.date64())
+#: Timestamps with a zone and without one do not mix, dates mix with either.
+STAMPS = (*(pa.timestamp(unit) for unit in UNITS), *_DATES)
+ZONED = (*(pa.timestamp(unit, "UTC") for unit in UNITS), pa.timestamp("ms", "Asia/Tokyo"), *_DATES)
 
 
 class Moment(NamedTuple):
@@ -93,9 +90,9 @@ class Clock:
 @st.composite
 def clocks(draw: st.DrawFn, count: int) -> Clock:
     """Draw the time columns' types and where the time begins."""
-    integer = draw(st.booleans())
-    pool = INTEGERS if integer else STAMPS
+    pool = draw(st.sampled_from([INTEGERS, STAMPS, ZONED]))
     kinds = tuple(draw(st.sampled_from(pool)) for _ in range(count))
+    integer = pool is INTEGERS
     return Clock(kinds, draw(st.sampled_from(_origins(kinds, integer))), integer)
 
 

@@ -147,8 +147,9 @@ def _items() -> st.SearchStrategy[tuple[list[Any], list[pa.DataType]]]:
     texts = ["a", "b", "é", "", "\U0001f600"]
     return st.sampled_from(
         [
-            ([1, 2, 3, 4, 5], _integers(signed=False)),
+            ([1, 2, 3, 4, 5], [*_integers(signed=True), pa.uint8(), pa.uint32()]),
             ([-1, 0, 1, 2], _integers(signed=True)),
+            ([0, 1, 2**63, 2**64 - 1], [pa.uint64()]),
             (texts, [pa.string(), pa.large_string()]),
         ]
     )

@@ -1,4 +1,4 @@
-"""CSV in blocks: cells are read as bytes and typed afterwards, so that one bad cell costs one row."""
+"""CSV in blocks: cells are read as bytes and typed later, so that a bad cell costs one row."""
 
 from __future__ import annotations
 

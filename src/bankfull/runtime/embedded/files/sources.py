@@ -176,10 +176,20 @@ def _open_parquet(file: _Counted, reading: Reading) -> Batches:
 def _open_arrow(file: _Counted, reading: Reading) -> Batches:
     if file.peek(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC:
         opened = pyarrow.ipc.open_file(file.spooled())
-        batches = (opened.get_batch(index) for index in range(opened.num_record_batches))
-        return Batches(opened.schema, batches)
+        return Batches(opened.schema, _whole_batches(opened, reading))
     stream = pyarrow.ipc.open_stream(file)
     return Batches(stream.schema, iter(stream))
+
+
+def _whole_batches(opened: Any, reading: Reading) -> Iterator[pa.RecordBatch]:
+    """Skip damaged batches: the file's index shows where the next one begins."""
+    for index in range(opened.num_record_batches):
+        try:
+            batch = opened.get_batch(index)
+        except (pa.ArrowException, OSError) as error:
+            reading.complain(f"record batch {index + 1}", str(error))
+        else:
+            yield batch
 
 
 _OPENERS: dict[str, Callable[[Any, Reading], Batches]] = {

@@ -1,0 +1,128 @@
+"""``bankfull bench NAME``: measure this machine, beside what to compare it with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bankfull.cli.console import Json, Quiet, messages, print_json, refusals, results
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_NAMES = ("embedded",)
+_WORKLOADS = ("equi", "overlap", "length", "startup")
+_Interpreter = Annotated[
+    Path | None,
+    typer.Option(exists=True, dir_okay=False, help="A Python that has it installed."),
+]
+
+
+def bench(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="What to measure: embedded.")
+    ] = "embedded",
+    json: Json = False,
+    quiet: Quiet = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A tenth of the size, to try it out.")
+    ] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns a system; the best counts.")] = 3,
+    only: Annotated[
+        str | None, typer.Option(help=f"One workload: {', '.join(_WORKLOADS)}.")
+    ] = None,
+    pathway_python: _Interpreter = None,
+    flink_python: _Interpreter = None,
+) -> None:
+    """Measure the embedded runtime beside other systems, all in this run.
+
+    Workloads: equi (2 x 2,000,000 rows, equal keys within a minute, against DuckDB and, where
+    they are installed, Pathway and Flink), overlap (sets with 3 items in common: inverted index,
+    identifier-sorted index, scan), length (ten times the stream: time and memory), startup.
+    """
+    _check("NAME", name, _NAMES)
+    _check("--only", only, _WORKLOADS)
+    with refusals(json):
+        others = {"pathway": pathway_python, "flink": flink_python}
+        report = _measure(quick, repeats, only, others, shown=not (json or quiet))
+        if json:
+            print_json(report)
+        else:
+            _print(report)
+
+
+def _check(what: str, given: str | None, known: tuple[str, ...]) -> None:
+    from bankfull.errors import closest
+
+    if given is not None and given not in known:
+        raise typer.BadParameter(f"{given!r} is unknown: {closest(given, known)}", param_hint=what)
+
+
+def _measure(
+    quick: bool, repeats: int, only: str | None, interpreters: dict[str, Path | None], shown: bool
+) -> dict[str, Any]:
+    import os
+    import platform
+    from importlib import import_module
+
+    from bankfull.cli.benchmarks import others
+    from bankfull.cli.benchmarks.targets import targets
+
+    console = messages()
+    found: list[dict[str, Any]] = []
+    for workload in [only] if only else _WORKLOADS:
+        if shown:
+            console.print(f"measuring {workload} ...")
+        module = import_module(f"bankfull.cli.benchmarks.{workload}")
+        found += module.measure(quick, repeats)
+        if workload == "equi":
+            found += others.measure(quick, interpreters)
+    return {
+        "bench": "embedded",
+        "quick": quick,
+        "repeats": repeats,
+        "machine": {
+            "python": platform.python_version(),
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+        },
+        "results": found,
+        "targets": targets(found),
+    }
+
+
+def _print(report: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console = results()
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("workload", "system"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("rows/s", "seconds"):
+        table.add_column(heading, justify="right")
+    table.add_column("note")
+    for one in report["results"]:
+        _add(table, one)
+    console.print(table)
+    console.print()
+    for target in report["targets"]:
+        mark = "[green]met[/green]" if target["met"] else "[red]missed[/red]"
+        console.print(f"{mark}  {target['text']}: {target['measured']:g}", soft_wrap=True)
+    if report["quick"]:
+        console.print("[dim]--quick: too small to judge by[/dim]")
+
+
+def _add(table: Table, one: dict[str, Any]) -> None:
+    if one.get("available") is False:
+        table.add_row(one["workload"], one["system"], "-", "-", one["note"])
+        return
+    rate = f"{one['rows_per_s']:,}" if one["rows_per_s"] else "-"
+    ratios = [f"{key.replace('_', ' ')} {one[key]}" for key in one if "ratio" in key]
+    length = (
+        [f"{one['length']} x the stream, {one['ns_per_tuple']} ns/tuple"] if "length" in one else []
+    )
+    notes = length + ratios + ([one["note"]] if "note" in one else [])
+    seconds = f"{one['seconds']:.3f}"
+    table.add_row(one["workload"], one["system"], rate, seconds, ", ".join(notes))
