@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
 from bankfull.core import JoinPlan, Plan, StreamPlan
-from bankfull.core.plan import NEVER
+from bankfull.core.plan import MASK, NEVER
 from bankfull.errors import PlanError, closest
 from bankfull.spec import Duration, Equal, Join, Query, Rows, Similar, Stream, Ticks, Window
 
@@ -17,12 +18,17 @@ _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _PANES = 16
 
 
-def assemble(query: Query, schemas: Mapping[str, pa.Schema]) -> Plan:
-    """Resolve a query: columns, time units, types of comparison, output schema."""
+def assemble(query: Query, schemas: Mapping[str, pa.Schema], masked: bool = False) -> Plan:
+    """Resolve a query: columns, time units, types of comparison, output schema.
+
+    ``masked``: the runtime adds a column that says which joins may see a row.
+    """
     for stream in query.streams:
         _check_schema(stream, schemas[stream.name])
     unit = _unit(query, schemas)
     streams = tuple(_stream(query, stream, schemas[stream.name], unit) for stream in query.streams)
+    if masked:
+        streams = tuple(_with_mask(stream) for stream in streams)
     time_type, joined_scale = _joined_type(query, schemas, unit)
     names = _output_names(query, schemas)
     joins = tuple(
@@ -269,7 +275,13 @@ def _join(
         tuple(NEVER if counted else length for counted, length in zip(rows, lengths, strict=True)),
         tuple(length if counted else NEVER for counted, length in zip(rows, lengths, strict=True)),
         schema,
+        query.joins.index(join),
     )
+
+
+def _with_mask(stream: StreamPlan) -> StreamPlan:
+    schema = stream.schema.append(pa.field(MASK, pa.int64(), nullable=False))
+    return replace(stream, schema=schema, masked=True)
 
 
 # -- types of comparison ----------------------------------------------------------------------

@@ -52,14 +52,14 @@ def test_oracle_shared_streams(windows: str) -> None:
 
 
 @pytest.mark.uncompiled
-@settings(max_examples=12)
+@settings(max_examples=60)
 @given(cases(streams=(2, 3, 5)), SEEDS)
 def test_oracle_anything(case: Case, seed: int) -> None:
     check_exact(case, seed=seed)
 
 
 @pytest.mark.uncompiled
-@settings(max_examples=6)
+@settings(max_examples=30)
 @given(shared_cases(), SEEDS)
 def test_oracle_anything_shared(case: Case, seed: int) -> None:
     check_exact(case, seed=seed)

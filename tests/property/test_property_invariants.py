@@ -21,6 +21,7 @@ from bankfull.testing import (
     Case,
     check_conservation,
     check_determinism,
+    check_recovery,
     check_subset,
 )
 from bankfull.testing.strategies import cases, shared_cases
@@ -58,11 +59,12 @@ def test_determinism_in_batches(case: Case, seed: int) -> None:
 
 
 @pytest.mark.uncompiled
-@settings(max_examples=5)
+@settings(max_examples=25)
 @given(cases(streams=(2, 3)), SEEDS)
-def test_conservation_and_subset_small(case: Case, seed: int) -> None:
+def test_conservation_subset_and_recovery(case: Case, seed: int) -> None:
     check_conservation(case, seed=seed)
     check_subset(case, splits=3)
+    check_recovery(case, seed)
 
 
 def test_many_batches_of_one_row_each_and_empty_ones() -> None:

@@ -78,7 +78,7 @@ def _measure(
         module = import_module(f"bankfull.cli.benchmarks.{workload}")
         found += module.measure(quick, repeats)
         if workload == "equi":
-            found += others.measure(quick, interpreters)
+            found += others.measure(quick, interpreters, rows_out=found[0]["rows_out"])
     return {
         "bench": "embedded",
         "quick": quick,
@@ -109,7 +109,8 @@ def _print(report: dict[str, Any]) -> None:
     console.print()
     for target in report["targets"]:
         mark = "[green]met[/green]" if target["met"] else "[red]missed[/red]"
-        console.print(f"{mark}  {target['text']}: {target['measured']:g}", soft_wrap=True)
+        mark = "" if report["quick"] else mark + "  "
+        console.print(f"{mark}{target['text']}: {target['measured']:g}", soft_wrap=True)
     if report["quick"]:
         console.print("[dim]--quick: too small to judge by[/dim]")
 
@@ -120,9 +121,8 @@ def _add(table: Table, one: dict[str, Any]) -> None:
         return
     rate = f"{one['rows_per_s']:,}" if one["rows_per_s"] else "-"
     ratios = [f"{key.replace('_', ' ')} {one[key]}" for key in one if "ratio" in key]
-    length = (
-        [f"{one['length']} x the stream, {one['ns_per_tuple']} ns/tuple"] if "length" in one else []
-    )
-    notes = length + ratios + ([one["note"]] if "note" in one else [])
+    notes = [one[key] for key in ("items", "note") if key in one] + ratios
+    if "length" in one:
+        notes.insert(0, f"{one['length']} x the stream, {one['ns_per_tuple']} ns/tuple")
     seconds = f"{one['seconds']:.3f}"
     table.add_row(one["workload"], one["system"], rate, seconds, ", ".join(notes))

@@ -12,7 +12,7 @@ from bankfull.core.batch import Batch, Budget, Step
 from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
 from bankfull.core.operator import State, start, step
 from bankfull.core.plan import JoinPlan, Plan, StreamPlan
-from bankfull.core.snapshot import restore, snapshot
+from bankfull.core.snapshot import describe, restore, revive, snapshot
 
 __all__ = [
     "Batch",
@@ -25,7 +25,9 @@ __all__ = [
     "Step",
     "StreamLedger",
     "StreamPlan",
+    "describe",
     "restore",
+    "revive",
     "snapshot",
     "start",
     "step",

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class Batch:
     """New rows by stream, in arrival order, and what is known about the rows still to come.
 
-    ``frontiers`` promises that no later row of a stream has a smaller time (in the plan's units);
-    the operator also concludes one from the rows and the stream's late bound. ``ended`` names
-    streams without further rows.
+    ``frontiers`` promises, in the plan's units, that neither these rows nor later ones of a
+    stream have a smaller time: those that do are late. The operator also concludes a frontier
+    from the rows and the stream's late bound. ``ended`` names streams without further rows.
     """
 
     rows: Mapping[str, pa.RecordBatch] = field(default_factory=dict)
@@ -37,10 +37,15 @@ class Budget:
 
 @dataclass(frozen=True)
 class Step:
-    """The outcome of a step. ``pending``: call again with an empty batch before new rows."""
+    """The outcome of a step. ``pending``: call again with an empty batch before new rows.
+
+    ``stored`` are the rows that entered each stream's log, in its order, for runtimes that keep
+    state elsewhere too.
+    """
 
     state: State
     output: list[pa.RecordBatch]
     ledger: Ledger
     quarantine: dict[str, list[pa.RecordBatch]]
     pending: bool
+    stored: dict[str, pa.RecordBatch]

@@ -15,7 +15,8 @@ def emit(plan: Plan, join: JoinPlan, logs: list[Log], found: Found) -> pa.Record
     arrays: list[pa.Array] = []
     for log, numbers in zip(logs, found.numbers, strict=True):
         numbers = np.ascontiguousarray(numbers)
-        arrays.extend(column.gather(numbers) for column in log.columns)
+        payload = log.columns[:-1] if log.plan.masked else log.columns
+        arrays.extend(column.gather(numbers) for column in payload)
     joined = found.joined if plan.joined_scale == 1 else found.joined // plan.joined_scale
     time_type = join.schema.field("joined_at").type
     arrays.append(pa.array(joined.copy()).view(time_type))

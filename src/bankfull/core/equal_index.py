@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core import keys
-from bankfull.core.index import Found, Results, new_clock, wind
+from bankfull.core.index import Found, Results, new_clock, unseen, wind
 from bankfull.core.lanes import Lane
 from bankfull.core.log import Log
 from bankfull.core.plan import JoinPlan
@@ -34,6 +34,7 @@ class EqualIndex:
         """Code the keys of new rows; they are linked when they are processed."""
         columns = [rows.column(position) for position in self.plan.columns[side]]
         codes, absent = keys.encode(columns, self.plan.types)
+        absent |= unseen(self.logs[side], rows, self.plan)
         self.codes[side].tail(len(codes))[:] = codes
         links = self.links[side].tail(len(codes))
         links[:] = NOTHING

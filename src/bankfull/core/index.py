@@ -77,6 +77,15 @@ def rewind(clock: Clock, logs: list[Log]) -> None:
         clock.low[k] = log.lanes.start
 
 
+def unseen(log: Log, rows: pa.RecordBatch, plan: JoinPlan) -> NDArray[np.bool_]:
+    """Return which rows this join must not see: it meets them in another operator."""
+    if not log.plan.masked:
+        return np.zeros(rows.num_rows, np.bool_)
+    masks = rows.column(rows.num_columns - 1).to_numpy()
+    hidden: NDArray[np.bool_] = (masks >> plan.bit) & 1 == 0
+    return hidden
+
+
 class Results:
     """Room for results, doubled when a single tuple has more than fit."""
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -98,6 +99,20 @@ class Log:
             for stored in self.columns:
                 stored.expire(self.lanes.start)
         return self.lanes.start - before
+
+    def describe(self) -> dict[str, Any]:
+        """Return where the log stands, as plain data, without its rows."""
+        return {
+            "first": self.lanes.start,
+            "log_newest": self._newest,
+            "pane": self._pane,
+            "panes": [[pane.first, pane.latest] for pane in self.panes],
+        }
+
+    def resume(self, described: dict[str, Any]) -> None:
+        """Stand where another log stood, whose rows were appended here."""
+        self._newest, self._pane = described["log_newest"], described["pane"]
+        self.panes = deque(Pane(first, latest) for first, latest in described["panes"])
 
     def rows(self, start: int, stop: int) -> pa.RecordBatch:
         """Return stored tuples as a record batch."""

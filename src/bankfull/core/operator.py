@@ -98,8 +98,11 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
     if not state.pending:
         for join, index in zip(state.plan.joins, state.indexes, strict=True):
             rewind(index.clock, state.logs(join))
+    stored: dict[str, pa.RecordBatch] = {}
     for position, source in enumerate(state.inputs):
-        _take_in(state, position, source, batch, quarantine)
+        rows = _take_in(state, position, source, batch, quarantine)
+        if rows is not None:
+            stored[source.plan.name] = rows
     output = _join(state, budget)
     if not state.pending:
         _expire(state)
@@ -107,7 +110,7 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
         counts = state.ledger.streams[source.plan.name]
         counts.waiting, counts.stored = source.waiting, source.log.stored
     state.ledger.check()
-    return Step(state, output, state.ledger.copy(), quarantine, state.pending)
+    return Step(state, output, state.ledger.copy(), quarantine, state.pending, stored)
 
 
 def _take_in(
@@ -116,17 +119,19 @@ def _take_in(
     source: Input,
     batch: Batch,
     quarantine: dict[str, list[pa.RecordBatch]],
-) -> None:
-    """Admit, order and store the new rows of one stream."""
+) -> pa.RecordBatch | None:
+    """Admit, order and store the new rows of one stream; returns what was stored."""
     name = source.plan.name
     rows = batch.rows.get(name)
     counts = state.ledger.streams[name]
     times = np.zeros(0, np.int64)
+    source.promised = max(source.promised, batch.frontiers.get(name, -NEVER))
     if rows is not None:
         counts.arrived += rows.num_rows
         if conforms(source.plan, rows):
             strict = state.plan.query.strict
-            admitted = admit(source.plan, rows, source.newest, source.checks, strict)
+            reached = max(source.newest, source.promised + source.plan.late)
+            admitted = admit(source.plan, rows, reached, source.checks, strict)
             rows, times, source.newest = admitted.rows, admitted.times, admitted.newest
             counts.quarantined += admitted.quarantined
             counts.late += admitted.late
@@ -135,7 +140,6 @@ def _take_in(
         else:
             _set_batch_aside(state, source, rows, quarantine)
             rows = None
-    source.promised = max(source.promised, batch.frontiers.get(name, -NEVER))
     if name in batch.ended:
         source.promised = NEVER
     if source.reorder is not None:
@@ -144,12 +148,13 @@ def _take_in(
     elif rows is not None:
         rows, times = in_order(rows, times)
     if rows is None or not len(times):
-        return
+        return None
     source.log.append(rows, times)
     for join, index in zip(state.plan.joins, state.indexes, strict=True):
         if position in join.streams:
             index.append(join.streams.index(position), rows)
     counts.inserted += len(times)
+    return rows
 
 
 def _set_batch_aside(

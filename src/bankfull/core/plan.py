@@ -13,13 +13,19 @@ from bankfull.spec import Predicate, Query
 
 #: Beyond any time and any window, with room left to add the two.
 NEVER = 2**62
+#: The column that says which joins may see a row.
+MASK = "__joins"
 #: Times must lie within plus or minus this many units.
 TIME_MAX = 2**61
 
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """One input. ``scale`` units make one unit of the time column; ``late`` is in units."""
+    """One input. ``scale`` units make one unit of the time column; ``late`` is in units.
+
+    ``masked``: the last column is not payload but says, bit by bit, which joins may see a row; a
+    runtime that brings a row to several operators adds it (:data:`MASK`).
+    """
 
     name: str
     schema: pa.Schema
@@ -28,11 +34,14 @@ class StreamPlan:
     late: int
     pane_span: int
     pane_rows: int
+    masked: bool = False
 
 
 @dataclass(frozen=True)
 class JoinPlan:
     """One join: positions of its streams, its windows, and the columns it compares.
+
+    ``bit`` is its place in the query, hence in the mask of joins that may see a row.
 
     ``columns[k]`` are the compared columns of the k-th stream, ``types`` the types in which they
     are compared. A window is a ``span`` of time or a number of ``rows``; the other is NEVER.
@@ -47,6 +56,7 @@ class JoinPlan:
     span: tuple[int, ...]
     rows: tuple[int, ...]
     schema: pa.Schema
+    bit: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core import sets
-from bankfull.core.index import Found, Results, new_clock, wind
+from bankfull.core.index import Found, Results, new_clock, unseen, wind
 from bankfull.core.lanes import Lane, Lanes
 from bankfull.core.log import Log
 from bankfull.core.plan import JoinPlan
@@ -128,6 +128,9 @@ class SetIndex:
         """Number and store the items of new rows; they are listed when they are processed."""
         values = rows.column(self.plan.columns[side][0])
         encoded = sets.encode(values, self.plan.types[0], self.weighted, self.interner)
+        hidden = unseen(self.logs[side], rows, self.plan)
+        if hidden.any():
+            encoded = sets.without(encoded, hidden)
         self.sides[side].append(encoded)
 
     def advance(self, limits: list[int], most: int) -> Found:

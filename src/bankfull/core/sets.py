@@ -109,6 +109,14 @@ def encode(
     return EncodedSets(sizes, numbered[:used], added[:used])
 
 
+def without(encoded: EncodedSets, hidden: NDArray[np.bool_]) -> EncodedSets:
+    """Take the sets of some rows away."""
+    lengths = np.maximum(encoded.sizes, 0)
+    keep = ~np.repeat(hidden, lengths)
+    weights = encoded.weights[keep] if encoded.weights.size else encoded.weights
+    return EncodedSets(np.where(hidden, NO_SET, encoded.sizes), encoded.items[keep], weights)
+
+
 def bad_weights(values: pa.Array) -> NDArray[np.bool_]:
     """Return which rows hold an item whose weight is null, NaN or infinite."""
     offsets, items, weights = _parts(values, weighted=True)

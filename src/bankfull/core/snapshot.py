@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bankfull.core.ledger import Ledger
-from bankfull.core.log import Pane
 from bankfull.core.operator import Input, State
-from bankfull.core.plan import Plan
+from bankfull.core.plan import Plan, StreamPlan
 from bankfull.core.times import to_units
 from bankfull.errors import SnapshotError
 from bankfull.spec import digest
@@ -30,18 +30,8 @@ _HEAD = struct.Struct("<8sI16sQ")
 
 def snapshot(state: State) -> bytes:
     """Write a state down. It must not have results pending."""
-    if state.pending:
-        raise SnapshotError("results are pending: finish the step before taking a snapshot")
     parts = [_write_rows(source) for source in state.inputs]
-    header = json.dumps(
-        {
-            "query": digest(state.plan.query),
-            "ledger": state.ledger.as_dict(),
-            "streams": [_describe(source) for source in state.inputs],
-            "cursors": [[int(c) for c in index.clock.cursor] for index in state.indexes],
-            "parts": [len(part) for part in parts],
-        }
-    ).encode()
+    header = json.dumps({**describe(state), "parts": [len(part) for part in parts]}).encode()
     body = struct.pack("<Q", len(header)) + header + b"".join(parts)
     checksum = hashlib.blake2b(body, digest_size=16).digest()
     return _HEAD.pack(_MAGIC, _VERSION, checksum, len(body)) + body
@@ -49,11 +39,57 @@ def snapshot(state: State) -> bytes:
 
 def restore(plan: Plan, data: bytes) -> State:
     """Return the state that was written down; refuse what is damaged, foreign or unknown."""
-    header, parts = _open(plan, data)
-    streams = header["streams"]
-    state = State(plan, [stream["first"] for stream in streams])
-    for source, stream, part in zip(state.inputs, streams, parts, strict=True):
-        _read_rows(source, stream, part)
+    header, parts = _open(data)
+    held, waiting = [], []
+    for stream, description, part in zip(plan.streams, header["streams"], parts, strict=True):
+        rows = _read_rows(stream, part)
+        held.append(rows.slice(0, description["stored"]))
+        waiting.append(rows.slice(description["stored"]))
+    return revive(plan, header, held, waiting)
+
+
+def describe(state: State) -> dict[str, Any]:
+    """Return everything but the rows, as plain data."""
+    if state.pending:
+        raise SnapshotError("results are pending: finish the step before taking a snapshot")
+    return {
+        "query": digest(state.plan.query),
+        "ledger": state.ledger.as_dict(),
+        "streams": [
+            {
+                "newest": source.newest,
+                "promised": source.promised,
+                "stored": source.log.stored,
+                **source.log.describe(),
+            }
+            for source in state.inputs
+        ],
+        "cursors": [[int(c) for c in index.clock.cursor] for index in state.indexes],
+    }
+
+
+def revive(
+    plan: Plan,
+    header: dict[str, Any],
+    held: list[pa.RecordBatch],
+    waiting: list[pa.RecordBatch],
+) -> State:
+    """Return the state that ``header`` describes, with these stored and waiting rows."""
+    if header["query"] != digest(plan.query):
+        raise SnapshotError(
+            "the state belongs to another query: restore it with the query that wrote it, "
+            "or start this one afresh"
+        )
+    state = State(plan, [stream["first"] for stream in header["streams"]])
+    for source, stream, rows, held_back in zip(
+        state.inputs, header["streams"], held, waiting, strict=True
+    ):
+        if rows.num_rows:
+            source.log.append(rows, _times(source, rows))
+        source.log.resume(stream)
+        if source.reorder is not None and held_back.num_rows:
+            source.reorder.rows, source.reorder.times = held_back, _times(source, held_back)
+        source.newest, source.promised = stream["newest"], stream["promised"]
     for index, cursors in zip(state.indexes, header["cursors"], strict=True):
         index.clock.cursor[:] = cursors
         index.rebuild()
@@ -61,7 +97,7 @@ def restore(plan: Plan, data: bytes) -> State:
     return state
 
 
-def _open(plan: Plan, data: bytes) -> tuple[dict[str, Any], list[bytes]]:
+def _open(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     if len(data) < _HEAD.size:
         raise SnapshotError(f"{len(data)} bytes are too few for a snapshot: it was cut off")
     magic, version, checksum, length = _HEAD.unpack_from(data)
@@ -79,29 +115,11 @@ def _open(plan: Plan, data: bytes) -> tuple[dict[str, Any], list[bytes]]:
         )
     (header_length,) = struct.unpack_from("<Q", body)
     header = json.loads(body[8 : 8 + header_length])
-    if header["query"] != digest(plan.query):
-        raise SnapshotError(
-            "the snapshot belongs to another query: restore it with the query that wrote it, "
-            "or start this one afresh"
-        )
     parts, position = [], 8 + header_length
     for size in header["parts"]:
         parts.append(body[position : position + size])
         position += size
     return header, parts
-
-
-def _describe(source: Input) -> dict[str, Any]:
-    log = source.log
-    return {
-        "first": log.lanes.start,
-        "stored": log.stored,
-        "newest": source.newest,
-        "promised": source.promised,
-        "log_newest": log._newest,
-        "pane": log._pane,
-        "panes": [[pane.first, pane.latest] for pane in log.panes],
-    }
 
 
 def _write_rows(source: Input) -> bytes:
@@ -114,28 +132,16 @@ def _write_rows(source: Input) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _read_rows(source: Input, stream: dict[str, Any], part: bytes) -> None:
+def _read_rows(stream: StreamPlan, part: bytes) -> pa.RecordBatch:
     with pa.ipc.open_stream(part) as reader:
-        if not reader.schema.equals(source.plan.schema, check_metadata=False):
+        if not reader.schema.equals(stream.schema, check_metadata=False):
             raise SnapshotError(
-                f"the snapshot holds other columns for stream {source.plan.name!r}: restore it "
+                f"the snapshot holds other columns for stream {stream.name!r}: restore it "
                 "with the schema it was written with"
             )
-        batches = list(reader)
-    stored = [batch for batch in batches if batch.num_rows]
-    rows = pa.Table.from_batches(stored, source.plan.schema).combine_chunks()
-    held, waiting = rows.slice(0, stream["stored"]), rows.slice(stream["stored"])
-    if held.num_rows:
-        source.log.append(*_timed(source, held))
-    if source.reorder is not None and waiting.num_rows:
-        source.reorder.rows, source.reorder.times = _timed(source, waiting)
-    source.newest, source.promised = stream["newest"], stream["promised"]
-    source.log._newest, source.log._pane = stream["log_newest"], stream["pane"]
-    source.log.panes.clear()
-    source.log.panes.extend(Pane(first, latest) for first, latest in stream["panes"])
+        return pa.concat_batches(list(reader))
 
 
-def _timed(source: Input, table: pa.Table) -> tuple[pa.RecordBatch, np.ndarray[Any, Any]]:
-    rows = table.to_batches()[0]
+def _times(source: Input, rows: pa.RecordBatch) -> NDArray[np.int64]:
     times, _ = to_units(rows.column(source.plan.time), source.plan.scale)
-    return rows, times
+    return times

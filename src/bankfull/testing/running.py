@@ -105,16 +105,25 @@ def start(case: Case, splits: Splits = None, seed: int | None = None) -> Any:
 
 
 def cut(table: pa.Table, lengths: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """Cut a table into batches of the given lengths (zero too), the rest in the last one."""
+    """Cut a table into batches of the given lengths (zero too), the rest in the last one.
+
+    Batches are slices, which do not begin where their buffers begin; each has dictionaries of its
+    own, as batches from different files have.
+    """
     whole = pa.RecordBatch.from_arrays(
         [column.combine_chunks() for column in table.columns], schema=table.schema
     )
     begin = 0
-    for length in lengths:
-        yield whole.slice(begin, length)
+    for length in [*lengths, max(0, len(table) - sum(lengths))]:
+        columns = [_own_dictionary(column) for column in whole.slice(begin, length).columns]
+        yield pa.RecordBatch.from_arrays(columns, schema=table.schema)
         begin += length
-    if begin < len(table):
-        yield whole.slice(begin)
+
+
+def _own_dictionary(column: pa.Array) -> pa.Array:
+    if not pa.types.is_dictionary(column.type):
+        return column
+    return column.dictionary_decode().dictionary_encode().cast(column.type)
 
 
 def random_lengths(total: int, dice: random.Random) -> list[int]:

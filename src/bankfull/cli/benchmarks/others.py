@@ -20,7 +20,7 @@ _MODULES = {"pathway": "pathway", "flink": "pyflink"}
 _PACKAGES = {"pathway": "pathway", "flink": "apache-flink"}
 
 
-def measure(quick: bool, interpreters: dict[str, Path | None]) -> list[Result]:
+def measure(quick: bool, interpreters: dict[str, Path | None], rows_out: int) -> list[Result]:
     """Run each system once, in a process of its own; say so where it is not installed."""
     found = []
     with tempfile.TemporaryDirectory(prefix="bankfull-bench-") as folder:
@@ -33,7 +33,10 @@ def measure(quick: bool, interpreters: dict[str, Path | None]) -> list[Result]:
                 )
                 found.append(missing(system, equi.WORKLOAD, note))
                 continue
-            found.append(_run(system, str(python or sys.executable), folder, quick))
+            one = _run(system, str(python or sys.executable), folder, quick)
+            if "rows_out" in one:
+                one["agrees"] = one["rows_out"] == rows_out
+            found.append(one)
     return found
 
 

@@ -1,8 +1,9 @@
 """Sets with three items in common: the inverted index, its identifier-sorted twin, the scan.
 
 The data follow the paper `cpu`: sets of about five of a hundred items, all equally popular, or
-by Zipf's law with exponent 0.6, where there are five times as many results. Rates count arrivals at full windows only, since filling a window
-is cheaper than living in it; the scan gets fewer arrivals because each costs more.
+by Zipf's law with exponent 0.6, where there are five times as many results. Rates count arrivals
+at full windows only, since filling a window is cheaper than living in it; the scan gets fewer
+arrivals because each costs more.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from bankfull.cli.benchmarks.timing import Result
@@ -9,7 +10,7 @@ from bankfull.cli.benchmarks.timing import Result
 
 class _Target(NamedTuple):
     text: str
-    where: dict[str, object]
+    where: Mapping[str, object]
     field: str
     at_least: float | None = None
     at_most: float | None = None

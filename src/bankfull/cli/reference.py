@@ -1,0 +1,32 @@
+"""The command line's own page: ``python -m bankfull.cli.reference > docs/cli.md``."""
+
+from __future__ import annotations
+
+import click
+import typer.main
+
+_INTRODUCTION = """\
+# Command line
+
+This page is made by `python -m bankfull.cli.reference > docs/cli.md`; edit the help texts instead.
+"""
+
+
+def page() -> str:
+    """Return every help text as Markdown."""
+    from bankfull.cli import COMMANDS, app
+
+    root = typer.main.get_command(app)
+    commands = {name: root.commands[name] for name in (made.__name__ for made in COMMANDS)}  # type: ignore[attr-defined]
+    parts = [_INTRODUCTION, _section("bankfull", root)]
+    parts += [_section(f"bankfull {name}", command) for name, command in commands.items()]
+    return "\n".join(parts)
+
+
+def _section(name: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=name, terminal_width=90, max_content_width=90)
+    return f"## {name}\n\n```\n{command.get_help(context).rstrip()}\n```\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
