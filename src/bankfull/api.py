@@ -72,12 +72,6 @@ def stream(
     return bound
 
 
-class PlannedJoin(Joined):
-    """A join that has not started yet; :func:`joins` can still combine it with others."""
-
-    streams: tuple[BoundStream, ...]
-
-
 def join(
     *streams: BoundStream,
     on: str | Sequence[str] | Predicate,
@@ -89,13 +83,16 @@ def join(
     overload: str = "block",
     order: str | None = None,
     on_quarantine: OnQuarantine | None = None,
-) -> Joined:
+    buckets: int | None = None,
+) -> Any:
     """Join two or more streams.
 
     ``on`` is a column name, several, or a predicate (:func:`equal`, :func:`overlap`,
     :func:`subset`, :func:`superset`, :func:`similar`). ``within`` is how long a tuple stays
     joinable: one window for all streams or a tuple of one each; a duration, a whole number for
-    integer times, or :func:`rows`. Results come as record batches from the returned iterator.
+    integer times, or :func:`rows`. Arrow in: an iterator of record batches (:class:`Joined`) out.
+    Spark DataFrames in, streaming or batch: a DataFrame out; ``buckets`` is over how many
+    operators the work is divided there.
 
     >>> import pyarrow as pa
     >>> orders = stream(pa.table({"t": [1, 5], "id": [7, 8]}), time="t", name="orders")
@@ -120,10 +117,12 @@ def join(
     )
     basic = None if basic_window is None else window(basic_window)
     query = Query(specs, (described,), basic, strict)
-    return _plan(query, streams, on_quarantine)
+    return _plan(query, streams, on_quarantine, buckets)
 
 
-def joins(*planned: Joined, on_quarantine: OnQuarantine | None = None) -> Joined:
+def joins(
+    *planned: Any, on_quarantine: OnQuarantine | None = None, buckets: int | None = None
+) -> Any:
     """Run several joins over shared streams in one operator that stores each tuple once.
 
     Give unstarted joins with different names, made from the same :func:`stream` objects. Every
@@ -133,8 +132,11 @@ def joins(*planned: Joined, on_quarantine: OnQuarantine | None = None) -> Joined
         raise SpecError("joins() got no join: give at least one bf.join(...)")
     bound: dict[str, BoundStream] = {}
     specs: list[Stream] = []
+    queries: list[Query] = []
     for one in planned:
-        for spec, given in zip(one.query.streams, _streams_of(one), strict=True):
+        query, streams = _recipe(one)
+        queries.append(query)
+        for spec, given in zip(query.streams, streams, strict=True):
             if spec.name not in bound:
                 bound[spec.name] = given
                 specs.append(spec)
@@ -143,16 +145,16 @@ def joins(*planned: Joined, on_quarantine: OnQuarantine | None = None) -> Joined
                     f"two different streams are called {spec.name!r}: pass the same bf.stream "
                     "object to both joins, or name them differently"
                 )
-    basics = {one.query.basic_window for one in planned}
+    basics = {query.basic_window for query in queries}
     if len(basics) > 1:
         raise SpecError("the joins have different basic windows: give all of them the same")
-    query = Query(
+    together = Query(
         tuple(specs),
-        tuple(described for one in planned for described in one.query.joins),
+        tuple(described for query in queries for described in query.joins),
         basics.pop(),
-        any(one.query.strict for one in planned),
+        any(query.strict for query in queries),
     )
-    return _plan(query, tuple(bound.values()), on_quarantine)
+    return _plan(together, tuple(bound.values()), on_quarantine, buckets)
 
 
 def equal(*sides: str | Sequence[str]) -> Equal:
@@ -180,23 +182,62 @@ def similar(*sides: str, at_least: float) -> Similar:
     return Similar(sides, at_least)
 
 
+def session(name: str = "bankfull", master: str | None = None, **config: object) -> Any:
+    """Return a Spark session set up for the join; see ``bankfull.runtime.spark``."""
+    from bankfull.runtime.spark import session as make
+
+    return make(name, master, **config)
+
+
 def rows(count: int) -> Rows:
     """A count window: the most recent ``count`` tuples of a stream are joinable."""
     return Rows(count)
 
 
 def _plan(
+    query: Query,
+    streams: tuple[BoundStream, ...],
+    on_quarantine: OnQuarantine | None,
+    buckets: int | None,
+) -> Any:
+    """Hand the query to the runtime of its sources, and remember it for :func:`joins`."""
+    frames = [type(given.source).__module__.startswith("pyspark.") for given in streams]
+    if any(frames) and not all(frames):
+        raise PlanError("some streams are Spark DataFrames and others Arrow: give all of one kind")
+    planned: Any = (
+        _plan_spark(query, streams, on_quarantine, buckets)
+        if all(frames)
+        else _plan_embedded(query, streams, on_quarantine)
+    )
+    planned._bankfull = (query, streams)
+    return planned
+
+
+def _plan_spark(
+    query: Query,
+    streams: tuple[BoundStream, ...],
+    on_quarantine: OnQuarantine | None,
+    buckets: int | None,
+) -> Any:
+    from bankfull.runtime.spark import join_frames
+
+    if on_quarantine is not None:
+        raise PlanError("on_quarantine= is for Arrow streams: on Spark bad rows are counted")
+    pairs = zip(query.streams, streams, strict=True)
+    frames: dict[str, Any] = {spec.name: given.source for spec, given in pairs}
+    return join_frames(query, frames, buckets)
+
+
+def _plan_embedded(
     query: Query, streams: tuple[BoundStream, ...], on_quarantine: OnQuarantine | None
-) -> PlannedJoin:
+) -> Joined:
     sources: dict[str, Source] = {}
     for spec, given in zip(query.streams, streams, strict=True):
         if not isinstance(given.source, Source):
             given.source = _shareable(given.source, spec.name)
         sources[spec.name] = as_source(given.source, spec.name)
     plan = assemble(query, {name: source.schema for name, source in sources.items()})
-    planned = PlannedJoin(plan, sources, on_quarantine)
-    planned.streams = streams
-    return planned
+    return Joined(plan, sources, on_quarantine)
 
 
 def _shareable(given: Any, name: str) -> object:
@@ -206,10 +247,12 @@ def _shareable(given: Any, name: str) -> object:
     return given if isinstance(given, pa.Table | pa.RecordBatch) else as_source(given, name)
 
 
-def _streams_of(planned: Joined) -> tuple[BoundStream, ...]:
-    if not isinstance(planned, PlannedJoin):
+def _recipe(planned: Any) -> tuple[Query, tuple[BoundStream, ...]]:
+    """Return from what an unstarted join was made."""
+    if not hasattr(planned, "_bankfull"):
         raise SpecError(f"joins() got a {type(planned).__name__}: give unstarted bf.join(...)")
-    return planned.streams
+    recipe: tuple[Query, tuple[BoundStream, ...]] = planned._bankfull
+    return recipe
 
 
 def _name_streams(streams: Sequence[BoundStream]) -> tuple[Stream, ...]:
@@ -256,6 +299,7 @@ __all__ = [
     "joins",
     "overlap",
     "rows",
+    "session",
     "similar",
     "stream",
     "subset",

@@ -18,7 +18,7 @@ _POOR_MILES = 1.0
 
 
 def demo(json: Json = False, quiet: Quiet = False) -> None:
-    """Join a year of real flights with the hourly weather at their airport, in this process.
+    """Join a year of real flights with the weather, in this process.
 
     Every departure from New York in 2013 meets the weather reports of its own airport within an
     hour of its scheduled time: an equality on the airport and a time window. The data come from
@@ -141,7 +141,7 @@ def _print(story: _Story) -> None:
     report = story.report()
     console.print(
         f"Every departure from New York in 2013 ({report['flights']:,} flights) joined with the "
-        f"weather at its airport ({report['weather']:,} reports)\nwithin one hour of its "
+        f"weather at its airport ({report['weather']:,} reports) within one hour of its "
         f"scheduled time, on this machine, in this process.\n"
     )
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -165,8 +165,8 @@ def _print(story: _Story) -> None:
     console.print(
         f"\n{report['rows_out']:,} pairs in {report['seconds']:.2f} s "
         f"({report['rows_per_s']:,} rows/s in). No more than {report['stored_max']:,} rows were "
-        "kept at a time,\nbecause a row is forgotten when its hour has passed; the result is "
-        "exact all the same.\n"
+        "kept at a time, because a row is forgotten when its hour has passed; the result is "
+        "exact all the same.\n\n"
         f"Near fog (sight under {_POOR_MILES:g} mile) flights left "
         f"{report['mean_delay_min']['visibility_poor']:.0f} minutes late on average, otherwise "
         f"{report['mean_delay_min']['visibility_good']:.0f}.\n\n"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import click
+from typing import Any
+
+import typer
 import typer.main
 
 _INTRODUCTION = """\
@@ -16,15 +18,15 @@ def page() -> str:
     """Return every help text as Markdown."""
     from bankfull.cli import COMMANDS, app
 
-    root = typer.main.get_command(app)
-    commands = {name: root.commands[name] for name in (made.__name__ for made in COMMANDS)}  # type: ignore[attr-defined]
+    root: Any = typer.main.get_command(app)
+    commands = {name: root.commands[name] for name in (made.__name__ for made in COMMANDS)}
     parts = [_INTRODUCTION, _section("bankfull", root)]
     parts += [_section(f"bankfull {name}", command) for name, command in commands.items()]
     return "\n".join(parts)
 
 
-def _section(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=name, terminal_width=90, max_content_width=90)
+def _section(name: str, command: Any) -> str:
+    context = typer.Context(command, info_name=name, terminal_width=90, max_content_width=90)
     return f"## {name}\n\n```\n{command.get_help(context).rstrip()}\n```\n"
 
 

@@ -30,7 +30,7 @@ def run(
         bool, typer.Option("--explain", help="Print how the join would run, and stop.")
     ] = False,
 ) -> None:
-    """Join files (Parquet, Arrow, CSV, JSON lines, standard input) as a TOML file says.
+    """Join files as a TOML file says: Parquet, Arrow, CSV, JSON lines.
 
     \b
     [streams.orders]

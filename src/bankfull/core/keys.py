@@ -190,3 +190,25 @@ def _same_lists(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
     owner = np.repeat(np.arange(len(same)), np.where(same, left_lengths, 0))
     same[owner[differing]] = False
     return same
+
+
+def spread(
+    columns: list[pa.Array], types: tuple[pa.DataType, ...], parts: int
+) -> NDArray[np.int64]:
+    """Assign every key to one of ``parts``, equal keys to the same; null keys go to the first."""
+    codes, absent = encode(columns, types)
+    mixed = np.empty_like(codes)
+    hashing.mix_all(codes, mixed)
+    placed = (mixed % np.uint64(parts)).astype(np.int64)
+    placed[absent] = 0
+    return placed
+
+
+def row_codes(rows: pa.RecordBatch) -> Codes:
+    """Return a code of each whole row; columns whose values cannot be coded do not count."""
+    codes = np.zeros(rows.num_rows, np.uint64)
+    for values in rows.columns:
+        plain = values.storage if isinstance(values, pa.ExtensionArray) else values
+        if not pa.types.is_map(plain.type) and not pa.types.is_union(plain.type):
+            hashing.combine(codes, _with_nulls(plain))
+    return codes

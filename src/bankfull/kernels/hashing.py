@@ -70,6 +70,13 @@ def hash_words(words: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
 
 
 @kernel
+def mix_all(words: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
+    """Spread the bits of many words."""
+    for i in range(words.size):
+        out[i] = mix(words[i])
+
+
+@kernel
 def combine(codes: NDArray[np.uint64], more: NDArray[np.uint64]) -> None:
     """Fold the codes of a further column into ``codes``."""
     for i in range(codes.size):

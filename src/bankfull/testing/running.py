@@ -73,6 +73,7 @@ def run(
     batches = []
     for batch in joined:
         batch.validate(full=True)
+        assert batch.schema == joined.schema, f"{batch.schema} is not the promised {joined.schema}"
         batches.append(batch)
         if each is not None:
             each(joined)

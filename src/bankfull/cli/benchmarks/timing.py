@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bankfull.errors import BankfullError
+
 Result = dict[str, Any]
 
 
@@ -53,5 +55,5 @@ def in_fresh_process(module: str, *arguments: object) -> Any:
     call = f"from {module} import main; main({', '.join(map(repr, arguments))})"
     done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{module} failed: {done.stderr.strip()[-2000:]}")
+        raise BankfullError(f"{module} failed: {done.stderr.strip()[-2000:]}")
     return json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""Record batches as JSON lines, column by column.
+"""Record batches as JSON lines, column by column, in Arrow's own kernels.
 
 Times are ISO 8601 text (with a zone: in UTC, ending in Z), durations are counts of their unit,
 maps are lists of keys and values, bytes are base64, and numbers that JSON does not know (NaN,
@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +16,8 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 _text = json.JSONEncoder(ensure_ascii=False).encode
+#: What a JSON text must escape.
+_SPECIAL = r'["\\\x00-\x1f]'
 
 
 def json_lines(batch: pa.RecordBatch) -> bytes:
@@ -27,12 +26,14 @@ def json_lines(batch: pa.RecordBatch) -> bytes:
     >>> json_lines(pa.record_batch({"id": [1, None], "tags": [["a"], []]}))
     b'{"id":1,"tags":["a"]}\\n{"id":null,"tags":[]}\\n'
     """
-    objects = _objects(batch.schema.names, batch.columns, batch.num_rows)
-    return "".join([line + "\n" for line in objects]).encode()
+    if not batch.num_rows:
+        return b""
+    lines = _objects(batch.schema.names, batch.columns, batch.num_rows, "}\n")
+    return b"".join(lines.cast(pa.binary()).to_pylist())
 
 
-def _encoded(column: pa.Array) -> Iterable[str]:
-    """Encode every cell of a column, whatever its type."""
+def _encoded(column: pa.Array) -> pa.Array:
+    """Encode every cell of a column as text, whatever its type; none of them stays null."""
     kind = column.type
     if types.is_dictionary(kind):
         return _encoded(column.dictionary_decode())
@@ -40,54 +41,68 @@ def _encoded(column: pa.Array) -> Iterable[str]:
         entry = pa.struct([("key", kind.key_type), ("value", kind.item_type)])
         return _encoded(column.cast(pa.list_(entry)))
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _lists(column)
-    if types.is_struct(kind):
+        cells = _lists(column)
+    elif types.is_struct(kind):
         names = [part.name for part in kind]
-        return _whole(column, _objects(names, column.flatten(), len(column)))
-    encode = _encoder(kind)
-    cells = _times(column).to_pylist()
-    return ["null" if cell is None else encode(cell) for cell in cells]
+        objects = _objects(names, column.flatten(), len(column), "}")
+        cells = pc.if_else(column.is_valid(), objects, None)
+    elif types.is_floating(kind):
+        cells = _numbers(column)
+    elif types.is_integer(kind) or types.is_decimal(kind) or types.is_boolean(kind):
+        cells = pc.cast(column, pa.string())
+    elif types.is_duration(kind):
+        cells = pc.cast(pc.cast(column, pa.int64()), pa.string())
+    else:
+        cells = _quoted(_as_text(column))
+    return pc.fill_null(cells, "null")
 
 
-def _objects(names: list[str], columns: list[pa.Array], rows: int) -> Iterator[str]:
-    keys = [_text(name).replace("%", "%%") for name in names]
-    template = "{" + ",".join(f"{key}:%s" for key in keys) + "}"
-    if not columns:
-        return iter(["{}"] * rows)
-    return map(template.__mod__, zip(*map(_encoded, columns), strict=True))
+def _objects(names: list[str], columns: list[pa.Array], rows: int, end: str) -> pa.Array:
+    parts: list[Any] = []
+    for index, (name, column) in enumerate(zip(names, columns, strict=True)):
+        parts += [("," if index else "{") + _text(name) + ":", _encoded(column)]
+    if not parts:
+        return pa.array(["{" + end] * rows)
+    return pc.binary_join_element_wise(*parts, end, "")
 
 
-def _lists(column: pa.Array) -> list[str]:
-    items = iter(_encoded(column.flatten()))  # null lists have no items here
-    return [
-        "null" if count is None else "[" + ",".join(islice(items, count)) + "]"
-        for count in pc.list_value_length(column).to_pylist()
-    ]
+def _lists(column: pa.Array) -> pa.Array:
+    counts = pc.list_value_length(column)
+    ends = pc.cumulative_sum(pc.fill_null(pc.cast(counts, pa.int32()), 0))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    items = pa.ListArray.from_arrays(offsets, _encoded(column.flatten()))  # of null lists: none
+    joined = pc.binary_join_element_wise("[", pc.binary_join(items, ","), "]", "")
+    return pc.if_else(column.is_valid(), joined, None)
 
 
-def _whole(column: pa.Array, cells: Iterable[str]) -> list[str]:
-    valid = column.is_valid().to_pylist()
-    return [cell if present else "null" for cell, present in zip(cells, valid, strict=True)]
+def _numbers(column: pa.Array) -> pa.Array:
+    cells = pc.cast(pc.if_else(pc.is_finite(column), column, None), pa.string())
+    fractional = pc.match_substring_regex(cells, "[.e]")
+    return pc.if_else(fractional, cells, pc.binary_join_element_wise(cells, ".0", ""))
 
 
-def _times(column: pa.Array) -> pa.Array:
+def _as_text(column: pa.Array) -> pa.Array:
     kind = column.type
     if types.is_timestamp(kind):
         naive = pc.cast(column, pa.timestamp(kind.unit))  # with a zone: the same instants in UTC
         text = pc.replace_substring(pc.cast(naive, pa.string()), " ", "T", max_replacements=1)
         return pc.binary_join_element_wise(text, "Z", "") if kind.tz else text
-    if types.is_duration(kind):
-        return pc.cast(column, pa.int64())
-    return pc.cast(column, pa.string()) if types.is_date(kind) or types.is_time(kind) else column
+    if types.is_date(kind) or types.is_time(kind) or types.is_null(kind) or _is_text(kind):
+        return pc.cast(column, pa.string())
+    return pa.array([_plain(cell) for cell in column.to_pylist()], pa.string())
 
 
-def _encoder(kind: pa.DataType) -> Callable[[Any], str]:
-    if types.is_floating(kind):
-        return lambda cell: repr(cell) if math.isfinite(cell) else "null"
-    if types.is_integer(kind) or types.is_decimal(kind) or types.is_duration(kind):
-        return str
-    if types.is_boolean(kind):
-        return lambda cell: "true" if cell else "false"
-    return lambda cell: _text(
-        base64.b64encode(cell).decode() if isinstance(cell, bytes) else str(cell)
-    )
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _plain(cell: Any) -> str | None:
+    if isinstance(cell, bytes):
+        return base64.b64encode(cell).decode()
+    return None if cell is None else str(cell)
+
+
+def _quoted(text: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(text, _SPECIAL)).as_py():
+        return pa.array([None if cell is None else _text(cell) for cell in text.to_pylist()])
+    return pc.binary_join_element_wise('"', text, '"', "")

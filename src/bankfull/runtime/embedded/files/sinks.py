@@ -21,6 +21,8 @@ from bankfull.runtime.embedded.files.formats import STANDARD
 #: Small batches are gathered up to this, since each becomes a row group or a message.
 _GATHER_ROWS = 131_072
 _GATHER_BYTES = 64 << 20
+#: Text is made of so many rows at a time: Arrow's texts end at two gigabytes.
+_ENCODE_ROWS = 8_192
 
 
 class SinkError(BankfullError):
@@ -162,7 +164,7 @@ class _JsonLines:
         self._file = file
 
     def write_table(self, table: pa.Table) -> None:
-        for batch in table.to_batches():
+        for batch in table.to_batches(max_chunksize=_ENCODE_ROWS):
             self._file.write(json_lines(batch))
 
     def close(self) -> None:

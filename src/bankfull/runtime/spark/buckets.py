@@ -1,0 +1,123 @@
+"""Which bucket a row goes to, such that every pair of partners meets exactly once.
+
+Equality: the hash of the key. Sets: a grid, a row of the first stream goes to one row of buckets
+and a row of the second to one column, and the two meet where they cross. Count windows need one
+order of all tuples, hence one bucket. With several joins a row goes wherever one of them needs
+it, with a mask that says which joins may see it there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bankfull.core import JoinPlan, Plan
+from bankfull.core.keys import row_codes, spread
+from bankfull.spec import Equal
+
+
+@dataclass(frozen=True)
+class Routing:
+    """Rows of one piece of input in the order of their buckets.
+
+    ``rows[k]`` goes to ``buckets[k]``; ``masks[k]`` says which joins may see it there.
+    """
+
+    rows: NDArray[np.int64]
+    buckets: NDArray[np.int64]
+    masks: NDArray[np.int64]
+
+
+def bucket_count(plan: Plan, wanted: int) -> int:
+    """Return how many buckets this query can use."""
+    return 1 if plan.ordered else max(1, wanted)
+
+
+def grid(buckets: int) -> tuple[int, int]:
+    """Return rows and columns of the grid, as square as the number of buckets allows.
+
+    >>> grid(12), grid(7), grid(1)
+    ((3, 4), (1, 7), (1, 1))
+    """
+    rows = next(size for size in range(isqrt(buckets), 0, -1) if buckets % size == 0)
+    return rows, buckets // rows
+
+
+def route(plan: Plan, position: int, rows: pa.RecordBatch, buckets: int) -> Routing:
+    """Send the rows of one stream to their buckets."""
+    count = rows.num_rows
+    where, which, bits = [], [], []
+    for join in plan.joins:
+        if position not in join.streams:
+            continue
+        targets = _targets(join, join.streams.index(position), rows, buckets)
+        for column in targets.T:
+            where.append(column)
+            which.append(np.arange(count))
+            bits.append(np.full(count, 1 << join.bit, np.int64))
+    routing = Routing(np.concatenate(which), np.concatenate(where), np.concatenate(bits))
+    return _merged(routing) if len(where) > 1 else _sorted(routing)
+
+
+def _targets(join: JoinPlan, side: int, rows: pa.RecordBatch, buckets: int) -> NDArray[np.int64]:
+    """Return the buckets of every row for one join, a column for each copy."""
+    if buckets == 1:
+        return np.zeros((rows.num_rows, 1), np.int64)
+    columns = [rows.column(column) for column in join.columns[side]]
+    if isinstance(join.predicate, Equal):
+        return spread(columns, join.types, buckets)[:, None]
+    down, across = grid(buckets)
+    place = (row_codes(rows) % np.uint64(down if side == 0 else across)).astype(np.int64)
+    if side == 0:
+        return place[:, None] * across + np.arange(across)
+    return place[:, None] + np.arange(down) * across
+
+
+def _sorted(routing: Routing) -> Routing:
+    order = np.argsort(routing.buckets, kind="stable")
+    return Routing(routing.rows[order], routing.buckets[order], routing.masks[order])
+
+
+def _merged(routing: Routing) -> Routing:
+    """Send a row to a bucket once, for all joins that need it there."""
+    order = np.lexsort((routing.rows, routing.buckets))
+    rows, buckets, masks = routing.rows[order], routing.buckets[order], routing.masks[order]
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = (rows[1:] != rows[:-1]) | (buckets[1:] != buckets[:-1])
+    starts = np.flatnonzero(first)
+    return Routing(rows[starts], buckets[starts], np.bitwise_or.reduceat(masks, starts))
+
+
+def spread_keys(buckets: int, partitions: int) -> list[int]:
+    """Return a grouping key for every bucket such that Spark spreads them over its partitions.
+
+    Bucket 0 always has key 0, so that a checkpoint made with other buckets is noticed.
+    """
+    keys, taken, candidate = [0], {_partition(0, partitions): 1}, 0
+    while len(keys) < buckets:
+        candidate += 1
+        place = _partition(candidate, partitions)
+        if taken.get(place, 0) <= len(keys) // partitions:
+            taken[place] = taken.get(place, 0) + 1
+            keys.append(candidate)
+    return keys
+
+
+def _partition(key: int, partitions: int) -> int:
+    """Return the shuffle partition of an integer key (Spark hashes with Murmur3, seed 42)."""
+    low = 0xFFFFFFFF
+
+    def rotated(word: int, bits: int) -> int:
+        return ((word << bits) | (word >> (32 - bits))) & low
+
+    mixed = rotated(key * 0xCC9E2D51 & low, 15) * 0x1B873593 & low
+    state = (rotated(42 ^ mixed, 13) * 5 + 0xE6546B64) & low
+    state ^= 4
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        state = (state ^ (state >> shift)) * factor & low
+    signed = state - (1 << 32) if state >> 31 else state
+    return signed % partitions

@@ -1,0 +1,24 @@
+"""The last stage: packed results become columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from bankfull.runtime.spark.encode import Layout
+from bankfull.runtime.spark.packets import unpack
+
+
+class Decode:
+    """Unpacks results, called by Spark with an iterator of record batches."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = self.layout.plan().schema
+        for cells in batches:
+            for cell in cells.column(0):
+                if cell.is_valid:
+                    yield unpack(cell.as_buffer(), schema)

@@ -1,0 +1,160 @@
+"""An operator's state in Spark's state store: segments of rows and a header.
+
+The header carries a version, the query it belongs to and the number of buckets; what does not
+match is refused in words, before anything is written.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+
+from bankfull.core import Plan, describe, revive
+from bankfull.errors import SnapshotError
+from bankfull.runtime.spark.encode import Layout
+from bankfull.runtime.spark.live import Live
+from bankfull.runtime.spark.packets import pack, unpack
+from bankfull.spec import to_json
+
+_VERSION = 1
+#: The segment number under which rows that wait for their turn are kept.
+_WAITING = -1
+
+
+class Durable:
+    """The state variables of one operator."""
+
+    def __init__(self, handle: StatefulProcessorHandle, layout: Layout) -> None:
+        self.layout = layout
+        self._header = handle.getValueState("header", "header binary")
+        self._segments = handle.getMapState("segments", "stream int, number long", "rows binary")
+
+    def header(self) -> dict[str, Any] | None:
+        """Return where the last commit left everything; None before the first."""
+        stored = self._header.get()
+        if stored is None or stored[0] is None:
+            return None
+        data = bytes(stored[0])
+        check, body = int.from_bytes(data[:4], "little"), data[4:]
+        if zlib.crc32(body) != check:
+            raise SnapshotError(
+                "the checkpoint is damaged (a header's checksum does not match): restart from a "
+                "copy of the checkpoint, or with a new checkpoint location"
+            )
+        header: dict[str, Any] = json.loads(body)
+        self._check(header)
+        return header
+
+    def append(self, live: Live, name: str, rows: pa.RecordBatch) -> None:
+        """Keep rows that just entered the log of a stream."""
+        position = [stream.name for stream in live.state.plan.streams].index(name)
+        number = live.numbers[position]
+        end = live.state.inputs[position].log.lanes.end
+        live.numbers[position] += 1
+        live.segments[position].append((number, end))
+        self._segments.updateValue((position, number), (pack(rows),))
+
+    def commit(self, live: Live) -> None:
+        """Forget segments without live rows and write the header."""
+        waiting = []
+        for position, source in enumerate(live.state.inputs):
+            segments = live.segments[position]
+            while segments and segments[0][1] <= source.log.lanes.start:
+                self._segments.removeKey((position, segments.popleft()[0]))
+            waiting.append(source.waiting)
+            if source.reorder is not None:
+                self._segments.updateValue((position, _WAITING), (pack(source.reorder.rows),))
+        live.renew()
+        header = {
+            **describe(live.state),
+            "version": _VERSION,
+            "spec": to_json(self.layout.query),
+            "buckets": len(self.layout.keys),
+            "token": live.token,
+            "frontiers": live.frontiers,
+            "numbers": live.numbers,
+        }
+        body = json.dumps(header).encode()
+        self._header.update((zlib.crc32(body).to_bytes(4, "little") + body,))
+
+    def rebuild(self, plan: Plan, header: dict[str, Any]) -> Live:
+        """Build the operator anew from what is stored."""
+        pieces: list[dict[int, pa.RecordBatch]] = [{} for _ in plan.streams]
+        waiting = [_none(stream.schema) for stream in plan.streams]
+        for (position, number), (data,) in self._segments.iterator():
+            rows = unpack(bytes(data), plan.streams[position].schema)
+            if number == _WAITING:
+                waiting[position] = rows
+            else:
+                pieces[position][number] = rows
+        held, segments = [], []
+        for position, stream in enumerate(plan.streams):
+            described = header["streams"][position]
+            end = described["first"] + described["stored"]
+            kept, ends = _assemble(pieces[position], end, described["first"], stream.schema)
+            held.append(kept)
+            segments.append(ends)
+        state = revive(plan, header, held, waiting)
+        return Live(state, header["token"], segments, header["numbers"], header["frontiers"])
+
+    def _check(self, header: dict[str, Any]) -> None:
+        if header["version"] != _VERSION:
+            raise SnapshotError(
+                f"the checkpoint has state version {header['version']}, this bankfull reads "
+                f"{_VERSION}: go on with the version that wrote it, or start a new checkpoint"
+            )
+        buckets = len(self.layout.keys)
+        if header["buckets"] != buckets:
+            raise SnapshotError(
+                f"the checkpoint was made with {header['buckets']} buckets and the query now asks "
+                f"for {buckets}: pass buckets={header['buckets']}, or start a new checkpoint"
+            )
+        if header["spec"] != to_json(self.layout.query):
+            raise SnapshotError(
+                "the query has changed since the checkpoint was made ("
+                + _difference(header["spec"], to_json(self.layout.query))
+                + "): restore the old query, or start a new checkpoint"
+            )
+
+
+def _assemble(
+    pieces: dict[int, pa.RecordBatch], end: int, first: int, schema: pa.Schema
+) -> tuple[pa.RecordBatch, deque[tuple[int, int]]]:
+    """Put segments one behind the other and cut off what has expired."""
+    numbers = sorted(pieces)
+    sizes = [pieces[number].num_rows for number in numbers]
+    behind = np.cumsum([0, *sizes[:0:-1]], dtype=np.int64)[::-1]
+    rows = pa.concat_batches([pieces[number] for number in numbers]) if numbers else _none(schema)
+    kept = rows.slice(rows.num_rows - (end - first))
+    return kept, deque((n, end - int(rest)) for n, rest in zip(numbers, behind, strict=False))
+
+
+def _none(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
+
+
+def _difference(old: str, new: str) -> str:
+    """Say in words where two queries differ."""
+
+    def leaves(value: Any, path: str = "") -> dict[str, Any]:
+        if isinstance(value, dict):
+            return {k: v for key in value for k, v in leaves(value[key], f"{path}.{key}").items()}
+        if isinstance(value, list):
+            return {
+                k: v for i, one in enumerate(value) for k, v in leaves(one, f"{path}[{i}]").items()
+            }
+        return {path.lstrip("."): value}
+
+    before, after = leaves(json.loads(old)), leaves(json.loads(new))
+    changed = [
+        f"{path}: {before.get(path)!r} became {after.get(path)!r}"
+        for path in sorted({*before, *after})
+        if before.get(path) != after.get(path)
+    ]
+    return "; ".join(changed[:3]) or "its meaning is the same but its form is not"

@@ -1,0 +1,97 @@
+"""DataFrames in, a DataFrame out: the three stages as a Spark plan."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from bankfull.assemble import assemble
+from bankfull.core import Plan
+from bankfull.errors import PlanError
+from bankfull.runtime.spark.buckets import bucket_count, spread_keys
+from bankfull.runtime.spark.decode import Decode
+from bankfull.runtime.spark.encode import Encode, Layout
+from bankfull.runtime.spark.packets import PACKET_FIELDS
+from bankfull.runtime.spark.report import metric_names
+from bankfull.runtime.spark.session import check_session
+from bankfull.spec import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def join_frames(
+    query: Query, frames: dict[str, DataFrame], buckets: int | None = None
+) -> DataFrame:
+    """Return the join of streaming or batch DataFrames as a DataFrame.
+
+    ``buckets`` is the number of operators the work is divided over; by default one for every
+    shuffle partition.
+    """
+    spark = _common_session(frames)
+    streaming = _all_alike(frames)
+    schemas = {name: _arrow_schema(spark, frame) for name, frame in frames.items()}
+    plan = assemble(query, schemas)
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    count = bucket_count(plan, partitions if buckets is None else buckets)
+    layout = Layout(query, schemas, tuple(spread_keys(count, partitions)))
+    packets = [
+        frames[stream.name].mapInArrow(Encode(layout, position), PACKET_FIELDS)
+        for position, stream in enumerate(query.streams)
+    ]
+    union = reduce(lambda a, b: a.union(b), packets)
+    results = _operate(union, layout) if streaming else _replay(union, layout)
+    return results.mapInArrow(Decode(layout), _spark_schema(plan))
+
+
+def _operate(packets: DataFrame, layout: Layout) -> DataFrame:
+    from pyspark.sql import functions
+
+    from bankfull.runtime.spark.operate import Operate, result_fields
+
+    results = packets.groupBy("bucket").transformWithStateInPandas(
+        Operate(layout), result_fields(layout.query), "append", "None"
+    )
+    measured = [functions.sum(f"`{name}`").alias(name) for name in metric_names(layout.query)]
+    return results.observe("bankfull", *measured).select("rows")
+
+
+def _replay(packets: DataFrame, layout: Layout) -> DataFrame:
+    from bankfull.runtime.spark.replay import replay
+
+    return packets.groupBy("bucket").applyInArrow(replay(layout), "rows binary")
+
+
+def _common_session(frames: dict[str, DataFrame]) -> SparkSession:
+    sessions = [check_session(frame) for frame in frames.values()]
+    if any(other is not sessions[0] for other in sessions):
+        raise PlanError("the DataFrames belong to different sessions: make them with one session")
+    return sessions[0]
+
+
+def _all_alike(frames: dict[str, DataFrame]) -> bool:
+    streaming = {name for name, frame in frames.items() if frame.isStreaming}
+    if streaming and len(streaming) < len(frames):
+        still = sorted(set(frames) - streaming)[0]
+        raise PlanError(
+            f"stream {still!r} is a batch DataFrame and {sorted(streaming)[0]!r} a streaming one: "
+            "give all of one kind (a static table is joined with Spark's own join)"
+        )
+    return bool(streaming)
+
+
+def _arrow_schema(spark: SparkSession, frame: DataFrame) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
+    try:
+        return to_arrow_schema(frame.schema, timezone=zone)
+    except Exception as error:
+        raise PlanError(f"a column cannot be exchanged through Arrow: {error}") from error
+
+
+def _spark_schema(plan: Plan) -> str:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(plan.schema)  # type: ignore[return-value]

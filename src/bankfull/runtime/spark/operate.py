@@ -1,0 +1,116 @@
+"""The middle stage: one operator a bucket, its state in Spark's state store.
+
+What is durable grows with the input of a micro-batch, not with the window: the rows that entered
+are appended as segments, segments without live rows are removed, and a small header says where
+everything stands. The live operator is kept by the workers of the executor under the token of
+its last commit (``live.py``); when that token is not the one in the store, it is built anew from
+the segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from bankfull.core import Batch, Plan, Step, step
+from bankfull.core.plan import NEVER
+from bankfull.runtime.spark.durable import Durable
+from bankfull.runtime.spark.encode import Layout
+from bankfull.runtime.spark.gather import Gathered, Packet
+from bankfull.runtime.spark.live import Live, live_states
+from bankfull.runtime.spark.packets import pack
+from bankfull.runtime.spark.report import metric_names, metric_values
+from bankfull.spec import Query
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def result_fields(query: Query) -> str:
+    """Return the columns between operate and decode: packed results, or counts."""
+    return "rows binary, " + ", ".join(f"`{name}` long" for name in metric_names(query))
+
+
+class Operate(StatefulProcessor):
+    """Called by Spark once a bucket and micro-batch."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._plan: Plan | None = None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state variables."""
+        self.durable = Durable(handle, self.layout)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def handleInputRows(  # noqa: N802 - Spark's name
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,
+    ) -> Iterator[pd.DataFrame]:
+        """Join the packets of a micro-batch with what is stored, and commit."""
+        plan = self._plan = self._plan or self.layout.plan()
+        gathered = Gathered(plan, _packets(rows))
+        live = self._load(plan)
+        before = live.state.ledger.copy()
+        cells: list[bytes] = []
+        for outcome in _steps(plan, live, gathered):
+            cells.extend(pack(batch) for batch in outcome.output)
+            for name, stored in outcome.stored.items():
+                self.durable.append(live, name, stored)
+            if len(cells) > 16:
+                yield self._frame(cells, {})
+                cells = []
+        self.durable.commit(live)
+        live_states.keep(live)
+        yield self._frame(cells, metric_values(before, live.state.ledger))
+
+    def _load(self, plan: Plan) -> Live:
+        header = self.durable.header()
+        if header is None:
+            return Live.fresh(plan)
+        return live_states.take(header["token"]) or self.durable.rebuild(plan, header)
+
+    def _frame(self, cells: list[bytes], metrics: dict[str, int]) -> pd.DataFrame:
+        """Return packed results and, in a row of its own, what the micro-batch counted."""
+        import pandas as pd
+
+        rows: list[bytes | None] = list(cells)
+        if metrics:
+            rows.append(None)
+        columns: dict[str, Any] = {"rows": pd.Series(rows, dtype=object)}
+        for name in metric_names(self.layout.query):
+            values = [0] * len(rows)
+            if metrics:
+                values[-1] = metrics[name]
+            columns[name] = pd.Series(values, dtype="int64")
+        return pd.DataFrame(columns)
+
+
+def _packets(rows: Iterator[pd.DataFrame]) -> Iterator[Packet]:
+    for frame in rows:
+        yield from zip(frame["stream"], frame["newest"], frame["rows"], strict=True)
+
+
+def _steps(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Step]:
+    """Step with the new rows, then with how far time came in all buckets together."""
+    outcome = step(live.state, Batch(gathered.rows, live.frontiers))
+    yield outcome
+    while outcome.pending:
+        outcome = step(outcome.state, Batch())
+        yield outcome
+    for stream in plan.streams:
+        newest = gathered.newest.get(stream.name, -NEVER)
+        reached = newest - stream.late
+        live.frontiers[stream.name] = max(live.frontiers.get(stream.name, -NEVER), reached)
+    outcome = step(outcome.state, Batch(frontiers=live.frontiers))
+    yield outcome
+    while outcome.pending:
+        outcome = step(outcome.state, Batch())
+        yield outcome
+    live.state = outcome.state

@@ -1,0 +1,28 @@
+"""Record batches in binary cells: without their schema, which both ends know."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+#: Columns between encode and operate. Every bucket gets one packet from every piece of input,
+#: with or without rows, so that all of them learn how far time has come.
+PACKET_FIELDS = "bucket int, stream int, newest long, rows binary"
+
+
+def pack(rows: pa.RecordBatch) -> bytes:
+    """Return the rows as bytes."""
+    return rows.serialize().to_pybytes()  # type: ignore[no-any-return]
+
+
+def unpack(data: bytes, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows that :func:`pack` wrote."""
+    return pa.ipc.read_record_batch(pa.py_buffer(data), schema)
+
+
+def conform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Give rows exactly this schema (time zones and nullability may be spelled differently)."""
+    columns = [
+        values if values.type == field.type else values.cast(field.type)
+        for values, field in zip(rows.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

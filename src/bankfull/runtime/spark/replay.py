@@ -1,0 +1,55 @@
+"""Batch DataFrames: the whole history of a bucket at once, through the same operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from bankfull.core import Batch, State, start, step
+from bankfull.runtime.spark.encode import Layout
+from bankfull.runtime.spark.gather import Gathered, Packet
+from bankfull.runtime.spark.packets import pack
+
+#: Rows that enter the operator at a time.
+_SLICE = 1 << 16
+
+
+def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that joins all packets of one bucket; Spark reads its annotations."""
+
+    def bucket(packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in _results(layout, packets):
+            yield pa.RecordBatch.from_pydict({"rows": pa.array([pack(rows)], pa.binary())})
+
+    return bucket
+
+
+def _results(layout: Layout, packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Feed the operator from the stream that is furthest behind, then end all streams."""
+    plan = layout.plan()
+    names = [stream.name for stream in plan.streams]
+    left = Gathered(plan, _unpacked(packets)).rows
+    state = start(plan)
+    while left:
+        name = min(left, key=lambda name: state.inputs[names.index(name)].newest)
+        yield from _steps(state, Batch({name: left[name].slice(0, _SLICE)}))
+        left[name] = left[name].slice(_SLICE)
+        if not left[name].num_rows:
+            del left[name]
+            yield from _steps(state, Batch(ended=frozenset([name])))
+    yield from _steps(state, Batch(ended=frozenset(names)))
+
+
+def _unpacked(packets: Iterator[pa.RecordBatch]) -> Iterator[Packet]:
+    for batch in packets:
+        columns = (batch.column(name).to_pylist() for name in ("stream", "newest", "rows"))
+        yield from zip(*columns, strict=True)
+
+
+def _steps(state: State, batch: Batch) -> Iterator[pa.RecordBatch]:
+    outcome = step(state, batch)
+    yield from outcome.output
+    while outcome.pending:
+        outcome = step(outcome.state, Batch())
+        yield from outcome.output

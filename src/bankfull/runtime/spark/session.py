@@ -1,0 +1,77 @@
+"""A Spark session in which the join runs, and a check of sessions made elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bankfull.errors import PlanError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+
+
+def session(name: str = "bankfull", master: str | None = None, **config: object) -> SparkSession:
+    """Return a Spark session set up for the join.
+
+    Without ``master`` it runs in this process on all cores. Further settings are given with
+    underscores or as a dictionary: ``session(**{"spark.driver.memory": "4g"})``.
+    """
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    cores = os.cpu_count() or 1
+    settings: dict[str, object] = {
+        "spark.master": master or f"local[{cores}]",
+        "spark.app.name": name,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": cores,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": 1 << 17,
+        "spark.sql.adaptive.enabled": "false",
+        _PROVIDER: _ROCKSDB,
+        _CHANGELOG: "true",
+        **config,
+    }
+    builder: Any = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, str(value))
+    spark: SparkSession = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def require_spark() -> None:
+    """Say how to get Spark where it is missing."""
+    try:
+        import pyspark
+    except ImportError as error:
+        raise PlanError("Spark is not installed: pip install 'bankfull[spark]'") from error
+    version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if version < (4, 3):
+        raise PlanError(f"PySpark {pyspark.__version__} is too old: install pyspark >= 4.3")
+
+
+def check_session(frame: DataFrame) -> SparkSession:
+    """Return the session of a DataFrame, or say precisely what it lacks for the join."""
+    require_spark()
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        raise PlanError(
+            "this DataFrame belongs to a Spark Connect session, where the join is not tested: "
+            "use a classic session, e.g. bf.session()"
+        )
+    spark = frame.sparkSession
+    if frame.isStreaming and spark.conf.get(_PROVIDER, "") != _ROCKSDB:
+        raise PlanError(
+            f"the session keeps streaming state elsewhere than in RocksDB: set {_PROVIDER} to "
+            f"{_ROCKSDB} before the query starts, or make the session with bf.session()"
+        )
+    return spark

