@@ -12,6 +12,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Read by pip's own build steps too, which `-c` does not reach.
 export PIP_CONSTRAINT := constraints.txt
 
+# Spark needs Java 17 or newer: found, installed from Debian where that is possible, or explained.
+JAVA = sh scripts/java.sh
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench soak clean
 
@@ -22,10 +25,11 @@ demo: $(READY) ## join real flight data in this process
 	@$(BIN)/bankfull demo
 
 test: lint ## lint, then every test
+	@$(JAVA)
 	@echo "tests, compiler off"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m uncompiled
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m uncompiled tests
 	@echo "tests, compiler on"
-	@$(BIN)/python -m pytest -q -n 2
+	@$(BIN)/python -m pytest -q -n 2 -m "not soak"
 
 lint: $(READY) ## ruff, mypy and the layer law
 	@$(BIN)/ruff check .
@@ -36,7 +40,7 @@ lint: $(READY) ## ruff, mypy and the layer law
 bench: $(READY) ## measure the embedded runtime on this machine
 	@$(BIN)/bankfull bench embedded
 
-soak: $(READY) ## the tests again, with many more generated cases
+soak: $(READY) ## the tests again, with many more generated cases, and the long ones
 	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -n 2
 
 clean: ## remove .venv and every cache

@@ -162,6 +162,13 @@ def test_count_window_counts_own_tuples_between() -> None:
     ]
 
 
+def test_count_window_at_equal_times_goes_by_stream_then_by_row() -> None:
+    rows = {"t": [2, 2], "k": [1, 1]}
+    # canonical order: l0 l1 r0 r1, all at 2
+    query = _query("lr", Equal((("k",),)), Rows(1))
+    assert _exact(query, l=rows, r=rows) == [(1, 0), (1, 1)]
+
+
 def test_count_window_counts_rows_without_a_key_and_not_the_late() -> None:
     right = {"t": [4], "k": [1]}
     query = _query("lr", Equal((("k",),)), Rows(1))

@@ -41,7 +41,7 @@ def plain(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def canonical(value: object) -> Hashable:
-    """Make values that an equality join calls equal equal in Python: NaN, and the two zeros.
+    """Make NaN equal itself, which is all that Python's equality lacks (the zeros are equal).
 
     >>> canonical((float("nan"), None)) == canonical((-float("nan"), None))
     True
@@ -49,7 +49,7 @@ def canonical(value: object) -> Hashable:
     if isinstance(value, tuple):
         return tuple(canonical(item) for item in value)
     if isinstance(value, float):
-        return "not a number" if math.isnan(value) else value + 0.0
+        return "not a number" if math.isnan(value) else value
     assert isinstance(value, Hashable)
     return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ class Sink:
         self._gathered_rows = self._gathered_bytes = 0
         self._target = _Target(path)
         try:
-            self._writer = _writer(form, self._target.file, schema, self.label, path)
+            self._writer = _writer(form, self._target, schema, self.label, path)
         except BaseException:
             self._target.discard()
             raise
@@ -82,6 +83,8 @@ class Sink:
     def discard(self) -> None:
         """Leave nothing behind."""
         self._target.discard()
+        with contextlib.suppress(pa.ArrowException, OSError, ValueError):
+            self._writer.close()  # its last words go nowhere; unclosed it would speak up later
 
     def __enter__(self) -> Sink:
         return self
@@ -116,25 +119,27 @@ def open_sink(path: str, form: str, schema: pa.Schema) -> Sink:
     return Sink(path, form, schema)
 
 
-class _Target:
+class _Target(io.RawIOBase):
     """A file written under a temporary name in its own folder, then renamed.
 
-    What is not a regular file (standard output, a pipe, ``/dev/null``) is written in place.
+    What is not a regular file (standard output, a pipe, ``/dev/null``) is written in place. What
+    is written after it was discarded is dropped.
     """
 
     def __init__(self, path: str) -> None:
         self._final: Path | None = None
         self._partial: Path | None = None
+        self._finished = False
         if path == STANDARD:
-            self.file: BinaryIO = sys.stdout.buffer
+            self._file: BinaryIO = sys.stdout.buffer
             return
         final = Path(os.path.realpath(path))
         try:
             if final.exists() and not final.is_file():
-                self.file = final.open("wb")
+                self._file = final.open("wb")
                 return
             partial = final.with_name(f".{final.name}.{os.getpid()}.partial")
-            self.file = partial.open("wb")
+            self._file = partial.open("wb")
         except OSError as error:
             raise SinkError(
                 f"{path} cannot be written: {error.strerror}: check that its folder exists "
@@ -142,25 +147,38 @@ class _Target:
             ) from error
         self._final, self._partial = final, partial
 
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if not self._finished:
+            self._file.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        if not self._finished:
+            self._file.flush()
+
     def show(self) -> None:
-        self.file.flush()
-        if self.file is sys.stdout.buffer:
-            return
-        self.file.close()
+        self._file.flush()
+        if self._file is not sys.stdout.buffer:
+            self._file.close()
+        self._finished = True
         if self._partial is not None and self._final is not None:
             self._partial.replace(self._final)
 
     def discard(self) -> None:
-        if self.file is sys.stdout.buffer:
+        self._finished = True
+        if self._file is sys.stdout.buffer:
             return
         with contextlib.suppress(OSError):
-            self.file.close()
+            self._file.close()
         if self._partial is not None:
             self._partial.unlink(missing_ok=True)
 
 
 class _JsonLines:
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: _Target) -> None:
         self._file = file
 
     def write_table(self, table: pa.Table) -> None:
@@ -171,7 +189,7 @@ class _JsonLines:
         pass
 
 
-def _writer(form: str, file: BinaryIO, schema: pa.Schema, label: str, path: str) -> Writer:
+def _writer(form: str, file: _Target, schema: pa.Schema, label: str, path: str) -> Writer:
     if form == "jsonl":
         return _JsonLines(file)
     if form == "csv":
