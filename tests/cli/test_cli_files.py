@@ -178,3 +178,17 @@ def test_a_compressed_parquet_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.parquet.gz").write_bytes(b"")
     with pytest.raises(SourceError, match="unpack it first"):
         open_source(str(tmp_path / "rows.parquet.gz"), "parquet", time="t")
+
+
+def test_lines_are_counted_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bankfull.runtime.embedded.files.jsonlines.BLOCK_BYTES", 64)
+    lines = ['{"t": %d}' % line if line % 7 else "" for line in range(1, 100)]
+    lines[39] = "not json"
+    lines[87] = '{"t": "text"}'
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(lines))
+    told: list[str] = []
+    source = open_source(str(path), "jsonl", time="t", on_unreadable=told.append)
+    expected = [line for line in range(1, 100) if line % 7 and line not in (40, 88)]
+    assert source.reader.read_all()["t"].to_pylist() == expected
+    assert [reason.split(":")[0] for reason in told] == ["line 40", "line 88"]

@@ -24,7 +24,7 @@ from bankfull.testing import (
     check_recovery,
     check_subset,
 )
-from bankfull.testing.strategies import cases, shared_cases
+from bankfull.testing.strategies import WINDOWS, cases, shared_cases
 
 SEEDS = st.integers(0, 2**16)
 
@@ -56,6 +56,17 @@ def test_conservation_in_batches(case: Case, seed: int) -> None:
 @given(cases(streams=(2, 3)), SEEDS)
 def test_determinism_in_batches(case: Case, seed: int) -> None:
     check_determinism(case, seed=seed)
+
+
+@pytest.mark.parametrize("windows", WINDOWS)
+def test_recovery_whoever_is_ahead(windows: str) -> None:
+    """Streams take turns at random: neither who runs ahead nor a restart changes anything."""
+
+    @given(cases(windows=[windows], streams=(2, 3)), SEEDS)
+    def holds(case: Case, seed: int) -> None:
+        check_recovery(case, seed)
+
+    holds()
 
 
 @pytest.mark.uncompiled

@@ -12,7 +12,7 @@ from bankfull.core.batch import Batch, Budget, Step
 from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
 from bankfull.core.operator import State, start, step
 from bankfull.core.plan import JoinPlan, Plan, StreamPlan
-from bankfull.core.snapshot import describe, restore, revive, snapshot
+from bankfull.core.snapshot import catch_up, describe, restore, revive, snapshot
 
 __all__ = [
     "Batch",
@@ -25,6 +25,7 @@ __all__ = [
     "Step",
     "StreamLedger",
     "StreamPlan",
+    "catch_up",
     "describe",
     "restore",
     "revive",

@@ -69,12 +69,11 @@ class EqualIndex:
     def expire(self, side: int, before: int) -> None:
         """Nothing to do: chains end at the first tuple that has left."""
 
-    def rebuild(self) -> None:
-        """Code all stored keys and link the tuples already processed."""
-        for side, log in enumerate(self.logs):
-            if log.stored:
-                self.append(side, log.rows(log.lanes.start, log.lanes.end))
-        self._new_table(self.bits)
+    def link(self, cursors: list[int]) -> None:
+        """Link tuples that were processed elsewhere."""
+        starts = [int(cursor) for cursor in self.clock.cursor]
+        self.clock.cursor[:] = cursors
+        self._link(starts)
 
     def nbytes(self) -> int:
         """Bytes of the hash table and the room for results."""
@@ -99,11 +98,16 @@ class EqualIndex:
         heads = np.full(streams << bits, NOTHING, np.int64)
         self.bits = bits
         self.table = Table(heads, np.uint64(64 - bits), self.scan)
+        self._link([log.lanes.start for log in self.logs])
+
+    def _link(self, starts: list[int]) -> None:
+        """Enter the tuples from ``starts`` up to the cursors in the chains."""
         if self.scan:
             return
+        streams = len(self.logs)
         for k, (side, log) in enumerate(zip(self._sides(), self.logs, strict=True)):
-            start, stop = log.lanes.start, int(self.clock.cursor[k])
-            relink(side, self.table, k, streams, log.lanes.base, start, stop)
+            stop = int(self.clock.cursor[k])
+            relink(side, self.table, k, streams, log.lanes.base, starts[k], stop)
 
     def _verify(self, found: Found) -> Found:
         """Compare the real keys: 64 bits may agree by chance, exact means exact."""

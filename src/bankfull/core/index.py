@@ -36,8 +36,8 @@ class Index(Protocol):
     def expire(self, side: int, before: int) -> None:
         """Learn that tuples from ``before`` to the log's start have left; called after they did."""
 
-    def rebuild(self) -> None:
-        """Build everything anew from the logs: tuples before the cursors count as processed."""
+    def link(self, cursors: list[int]) -> None:
+        """Count the tuples before ``cursors`` as processed, without searching for partners."""
 
     def nbytes(self) -> int:
         """Bytes held outside the logs."""

@@ -112,6 +112,9 @@ class Log:
     def resume(self, described: dict[str, Any]) -> None:
         """Stand where another log stood, whose rows were appended here."""
         self._newest, self._pane = described["log_newest"], described["pane"]
+        self.lanes.expire(described["first"])
+        for stored in self.columns:
+            stored.expire(self.lanes.start)
         self.panes = deque(Pane(first, latest) for first, latest in described["panes"])
 
     def rows(self, start: int, stop: int) -> pa.RecordBatch:

@@ -70,6 +70,21 @@ class State:
         """Return the logs of a join's streams, in its order."""
         return [self.inputs[k].log for k in join.streams]
 
+    def index_rows(self, position: int, rows: pa.RecordBatch) -> None:
+        """Let every join over a stream prepare the rows that were just stored."""
+        for join, index in zip(self.plan.joins, self.indexes, strict=True):
+            if position in join.streams:
+                index.append(join.streams.index(position), rows)
+
+    def expire_rows(self, position: int, before: int) -> None:
+        """Let every join over a stream forget the tuples from ``before`` to the log's start."""
+        lanes = self.inputs[position].log.lanes
+        if lanes.start > before:
+            for join, index in zip(self.plan.joins, self.indexes, strict=True):
+                if position in join.streams:
+                    index.expire(join.streams.index(position), before)
+            lanes.shrink()
+
     def nbytes(self) -> int:
         """Bytes held by stored tuples, indexes and working memory."""
         logs = sum(source.log.nbytes() for source in self.inputs)
@@ -150,9 +165,7 @@ def _take_in(
     if rows is None or not len(times):
         return None
     source.log.append(rows, times)
-    for join, index in zip(state.plan.joins, state.indexes, strict=True):
-        if position in join.streams:
-            index.append(join.streams.index(position), rows)
+    state.index_rows(position, rows)
     counts.inserted += len(times)
     return rows
 
@@ -230,14 +243,8 @@ def _expire(state: State) -> None:
             else:
                 oldest = min(oldest, _horizon(state, join, index, side) - join.span[side])
         before = source.log.lanes.start
-        gone = source.log.expire(useless, oldest)
-        if not gone:
-            continue
-        state.ledger.streams[source.plan.name].expired += gone
-        for join, index in zip(state.plan.joins, state.indexes, strict=True):
-            if position in join.streams:
-                index.expire(join.streams.index(position), before)
-        source.log.lanes.shrink()
+        state.ledger.streams[source.plan.name].expired += source.log.expire(useless, oldest)
+        state.expire_rows(position, before)
 
 
 def _horizon(state: State, join: JoinPlan, index: Index, side: int) -> int:

@@ -168,6 +168,12 @@ class SetIndex:
         if self.interner.known > self._forget_at:
             self.rebuild()
 
+    def link(self, cursors: list[int]) -> None:
+        """List tuples that were processed elsewhere."""
+        starts = [int(cursor) for cursor in self.clock.cursor]
+        self.clock.cursor[:] = cursors
+        self._list(starts)
+
     def rebuild(self) -> None:
         """Number, store and list all stored sets anew; items nobody holds are forgotten."""
         self.interner = sets.Interner()
@@ -176,16 +182,20 @@ class SetIndex:
         for side, log in enumerate(self.logs):
             if log.stored:
                 self.append(side, log.rows(log.lanes.start, log.lanes.end))
+        self._list([log.lanes.start for log in self.logs])
+        self._forget_at = 2 * self.interner.known + _FORGET_AFTER
+
+    def _list(self, starts: list[int]) -> None:
+        """Enter the tuples from ``starts`` up to the cursors in the lists."""
         for side, (own, log) in enumerate(zip(self.sides, self.logs, strict=True)):
             own.know(self.interner.known)
-            start, stop = log.lanes.start, int(self.clock.cursor[side])
+            start, stop = starts[side], int(self.clock.cursor[side])
             while start < stop:
                 start = setjoin.insert_stored(
                     own.lists, own.view(), log.lanes.base, log.lanes.start, start, stop, self.rule
                 )
                 if start < stop:
                     own.repack()
-        self._forget_at = 2 * self.interner.known + _FORGET_AFTER
 
     def nbytes(self) -> int:
         """Bytes of items, lists, numbers and working memory."""

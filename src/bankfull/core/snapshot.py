@@ -75,26 +75,44 @@ def revive(
     waiting: list[pa.RecordBatch],
 ) -> State:
     """Return the state that ``header`` describes, with these stored and waiting rows."""
-    if header["query"] != digest(plan.query):
+    state = State(plan, [stream["first"] for stream in header["streams"]])
+    catch_up(state, header, held, waiting)
+    return state
+
+
+def catch_up(
+    state: State,
+    header: dict[str, Any],
+    missed: list[pa.RecordBatch],
+    waiting: list[pa.RecordBatch],
+) -> None:
+    """Bring an earlier state of the same operator to where ``header`` stands.
+
+    ``missed`` are the rows that each log has taken in since, in its order. Nothing is joined and
+    nothing comes out: what they produced came out when they were stored. The cost is that of the
+    missed rows, whatever the window.
+    """
+    if header["query"] != digest(state.plan.query):
         raise SnapshotError(
             "the state belongs to another query: restore it with the query that wrote it, "
             "or start this one afresh"
         )
-    state = State(plan, [stream["first"] for stream in header["streams"]])
-    for source, stream, rows, held_back in zip(
-        state.inputs, header["streams"], held, waiting, strict=True
-    ):
+    streams = header["streams"]
+    for position, (source, rows) in enumerate(zip(state.inputs, missed, strict=True)):
         if rows.num_rows:
             source.log.append(rows, _times(source, rows))
-        source.log.resume(stream)
-        if source.reorder is not None and held_back.num_rows:
-            source.reorder.rows, source.reorder.times = held_back, _times(source, held_back)
-        source.newest, source.promised = stream["newest"], stream["promised"]
+            state.index_rows(position, rows)
     for index, cursors in zip(state.indexes, header["cursors"], strict=True):
-        index.clock.cursor[:] = cursors
-        index.rebuild()
+        index.link(cursors)
+    for position, (source, stream) in enumerate(zip(state.inputs, streams, strict=True)):
+        before = source.log.lanes.start
+        source.log.resume(stream)
+        state.expire_rows(position, before)
+        source.newest, source.promised = stream["newest"], stream["promised"]
+        if source.reorder is not None:
+            held_back = waiting[position]
+            source.reorder.rows, source.reorder.times = held_back, _times(source, held_back)
     state.ledger = Ledger.from_dict(header["ledger"])
-    return state
 
 
 def _open(data: bytes) -> tuple[dict[str, Any], list[bytes]]:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from bankfull.core import Plan, describe, revive
+from bankfull.core import Plan, catch_up, describe, revive
 from bankfull.errors import SnapshotError
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.live import Live
@@ -76,7 +76,8 @@ class Durable:
             "version": _VERSION,
             "spec": to_json(self.layout.query),
             "buckets": len(self.layout.keys),
-            "token": live.token,
+            "lineage": live.lineage,
+            "history": live.history,
             "frontiers": live.frontiers,
             "numbers": live.numbers,
         }
@@ -100,8 +101,42 @@ class Durable:
             kept, ends = _assemble(pieces[position], end, described["first"], stream.schema)
             held.append(kept)
             segments.append(ends)
-        state = revive(plan, header, held, waiting)
-        return Live(state, header["token"], segments, header["numbers"], header["frontiers"])
+        return Live(
+            revive(plan, header, held, waiting),
+            header["lineage"],
+            header["history"],
+            segments,
+            header["numbers"],
+            header["frontiers"],
+        )
+
+    def catch_up(self, live: Live, header: dict[str, Any]) -> bool:
+        """Bring an operator that this worker left at an earlier commit up to the last one.
+
+        Returns False when some of what it missed has already expired: then it must be rebuilt.
+        """
+        missed, waiting = [], []
+        for position, source in enumerate(live.state.inputs):
+            pieces = [_none(source.plan.schema)]
+            end = source.log.lanes.end
+            for number in range(live.numbers[position], header["numbers"][position]):
+                rows = self._segment(position, number, source.plan.schema)
+                if rows is None:
+                    return False
+                end += rows.num_rows
+                live.segments[position].append((number, end))
+                pieces.append(rows)
+            missed.append(pa.concat_batches(pieces))
+            held_back = self._segment(position, _WAITING, source.plan.schema)
+            waiting.append(held_back or _none(source.plan.schema))
+        catch_up(live.state, header, missed, waiting)
+        live.history, live.numbers = header["history"], header["numbers"]
+        live.frontiers = header["frontiers"]
+        return True
+
+    def _segment(self, position: int, number: int, schema: pa.Schema) -> pa.RecordBatch | None:
+        stored = self._segments.getValue((position, number))
+        return None if stored is None else unpack(bytes(stored[0]), schema)
 
     def _check(self, header: dict[str, Any]) -> None:
         if header["version"] != _VERSION:

@@ -1,58 +1,83 @@
-"""Live operators kept between micro-batches, found again by the token of their last commit."""
+"""Live operators, kept by the worker processes of an executor between micro-batches.
+
+Spark gives a bucket to any idle worker, so a worker may hold an operator that others have moved
+on. It then catches up: it reads the segments committed since and takes them in without joining
+(``bankfull.core.catch_up``), which costs as much as the missed rows, whatever the window. What a
+worker holds is an ancestor of what is committed exactly if its token is in the header's history;
+otherwise (a failed attempt, another checkpoint) it is thrown away.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 import uuid
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bankfull.core import Plan, State, start
 
-#: Operators kept by one worker process; the least recently used go first.
-_KEPT = 64
+#: Commits that a header remembers, hence how far behind a worker may be and still catch up.
+HISTORY = 32
+#: Operators not asked for this long belong to a query that is gone.
+_IDLE_S = 600.0
 
 
 @dataclass
 class Live:
     """An operator between two micro-batches.
 
-    ``segments[k]`` are the durable pieces of stream k's log, as (number, one past its last
-    tuple); ``frontiers`` is how far each stream has come over all buckets; ``token`` names the
-    commit this state belongs to.
+    ``lineage`` names the operator for all its life, ``history`` its latest commits, the newest
+    last. ``segments[k]`` are the durable pieces of stream k's log, as (number, one past its last
+    tuple), ``numbers[k]`` the number of the next. ``frontiers`` is how far each stream has come
+    over all buckets.
     """
 
     state: State
-    token: str
+    lineage: str
+    history: list[str]
     segments: list[deque[tuple[int, int]]]
     numbers: list[int]
     frontiers: dict[str, int] = field(default_factory=dict)
+    used_at: float = 0.0
 
     @classmethod
     def fresh(cls, plan: Plan) -> Live:
         """Return an operator before its first micro-batch."""
         streams = len(plan.streams)
-        return cls(start(plan), "", [deque() for _ in range(streams)], [0] * streams)
+        segments: list[deque[tuple[int, int]]] = [deque() for _ in range(streams)]
+        return cls(start(plan), uuid.uuid4().hex, [], segments, [0] * streams)
 
     def renew(self) -> None:
         """Begin a new commit."""
-        self.token = uuid.uuid4().hex
+        self.history = [*self.history[1 - HISTORY :], uuid.uuid4().hex]
 
 
 class LiveStates:
-    """The live operators of this worker process."""
+    """The live operators of this worker process: the most recently used, within a budget."""
 
-    def __init__(self) -> None:
-        self._by_token: OrderedDict[str, Live] = OrderedDict()
+    def __init__(self, budget_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._budget_bytes = budget_bytes
+        self._clock = clock
+        self._by_lineage: OrderedDict[str, Live] = OrderedDict()
 
     def keep(self, live: Live) -> None:
-        """Remember an operator under its token."""
-        self._by_token[live.token] = live
-        while len(self._by_token) > _KEPT:
-            self._by_token.popitem(last=False)
+        """Remember an operator; forget those of dead queries and those beyond the budget."""
+        live.used_at = self._clock()
+        self._by_lineage[live.lineage] = live
+        sizes = {name: one.state.nbytes() for name, one in self._by_lineage.items()}
+        for name, one in list(self._by_lineage.items()):
+            crowded = sum(sizes.values()) > self._budget_bytes and len(sizes) > 1
+            if crowded or live.used_at - one.used_at > _IDLE_S:
+                del self._by_lineage[name], sizes[name]
 
-    def take(self, token: str) -> Live | None:
-        """Return the operator of exactly this commit, if this process has it."""
-        return self._by_token.pop(token, None)
+    def take(self, lineage: str) -> Live | None:
+        """Return what this process has of an operator, of whatever commit."""
+        return self._by_lineage.pop(lineage, None)
+
+    def __len__(self) -> int:
+        return len(self._by_lineage)
 
 
-live_states = LiveStates()
+live_states = LiveStates(int(os.environ.get("BANKFULL_LIVE_MB", "1024")) << 20)

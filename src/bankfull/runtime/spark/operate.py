@@ -2,9 +2,8 @@
 
 What is durable grows with the input of a micro-batch, not with the window: the rows that entered
 are appended as segments, segments without live rows are removed, and a small header says where
-everything stands. The live operator is kept by the workers of the executor under the token of
-its last commit (``live.py``); when that token is not the one in the store, it is built anew from
-the segments.
+everything stands. Workers keep the live operator between micro-batches (``live.py``); one that
+is behind takes in the segments it missed, one that is missing is built anew from all of them.
 """
 
 from __future__ import annotations
@@ -74,7 +73,13 @@ class Operate(StatefulProcessor):
         header = self.durable.header()
         if header is None:
             return Live.fresh(plan)
-        return live_states.take(header["token"]) or self.durable.rebuild(plan, header)
+        live = live_states.take(header["lineage"])
+        if live is not None and live.history[-1] == header["history"][-1]:
+            return live
+        ancestor = live is not None and live.history[-1] in header["history"]
+        if live is not None and ancestor and self.durable.catch_up(live, header):
+            return live
+        return self.durable.rebuild(plan, header)
 
     def _frame(self, cells: list[bytes], metrics: dict[str, int]) -> pd.DataFrame:
         """Return packed results and, in a row of its own, what the micro-batch counted."""

@@ -19,7 +19,7 @@ from bankfull.errors import BankfullError
 from bankfull.runtime.embedded.files.encode import json_lines
 from bankfull.runtime.embedded.files.formats import STANDARD
 
-#: Small batches are gathered up to this, since each becomes a row group or a message.
+#: Small batches are gathered up to this where each becomes a row group or a message.
 _GATHER_ROWS = 131_072
 _GATHER_BYTES = 64 << 20
 #: Text is made of so many rows at a time: Arrow's texts end at two gigabytes.
@@ -47,6 +47,7 @@ class Sink:
         self.label = "standard output" if path == STANDARD else path
         self.schema = schema
         self.rows = 0
+        self._gathers = form in ("parquet", "arrow")
         self._gathered: list[pa.RecordBatch] = []
         self._gathered_rows = self._gathered_bytes = 0
         self._target = _Target(path)
@@ -62,7 +63,8 @@ class Sink:
         self._gathered.append(batch)
         self._gathered_rows += batch.num_rows
         self._gathered_bytes += batch.nbytes
-        if self._gathered_rows >= _GATHER_ROWS or self._gathered_bytes >= _GATHER_BYTES:
+        full = self._gathered_rows >= _GATHER_ROWS or self._gathered_bytes >= _GATHER_BYTES
+        if full or not self._gathers:
             self._flush()
 
     def _flush(self) -> None:

@@ -1,0 +1,61 @@
+"""One Spark session for all tests here, in one worker process.
+
+Under ``pytest -n 2 --dist loadgroup`` every test of this folder goes to the same worker: a second
+JVM would only take the first one's cores.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import bankfull as bf
+from spark_runs import Runner
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of this folder together."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """A small local session whose tasks may fail three times."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    scratch = tmp_path_factory.mktemp("spark")
+    made = bf.session(
+        "tests",
+        "local[2,4]",
+        **{
+            "spark.driver.memory": "1g",
+            "spark.driver.host": "127.0.0.1",
+            "spark.local.dir": scratch,
+            "spark.sql.warehouse.dir": scratch / "warehouse",
+            "spark.sql.shuffle.partitions": 2,
+            "spark.sql.streaming.numRecentProgressUpdates": 1000,
+        },
+    )
+    made.sparkContext.setLogLevel("OFF")  # tasks fail on purpose, and say so at length
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def runner(spark: object, tmp_path: Path) -> Callable[[], Runner]:
+    """Return a function that gives a folder of its own to every query of a test."""
+    made: list[Runner] = []
+
+    def fresh() -> Runner:
+        made.append(Runner(spark, tmp_path / f"run{len(made)}"))
+        return made[-1]
+
+    return fresh
