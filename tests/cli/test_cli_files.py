@@ -182,7 +182,7 @@ def test_a_compressed_parquet_file_is_refused(tmp_path: Path) -> None:
 
 def test_lines_are_counted_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bankfull.runtime.embedded.files.jsonlines.BLOCK_BYTES", 64)
-    lines = ['{"t": %d}' % line if line % 7 else "" for line in range(1, 100)]
+    lines = [f'{{"t": {line}}}' if line % 7 else "" for line in range(1, 100)]
     lines[39] = "not json"
     lines[87] = '{"t": "text"}'
     path = tmp_path / "rows.jsonl"

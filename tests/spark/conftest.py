@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("pyspark")
+from spark_runs import Runner
 
 import bankfull as bf
-from spark_runs import Runner
 
 _HERE = Path(__file__).parent
 

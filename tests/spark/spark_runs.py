@@ -177,8 +177,9 @@ def output_schema(case: Case) -> pa.Schema:
 def same_rows(found: pa.Table, expected: pa.Table) -> None:
     """Two outputs are the same multiset of rows, value by value."""
     assert found.column_names == expected.column_names
-    left, right = (Counter(map(repr, zip(*map(_plain, t.columns), strict=True))) for t in
-                   (found, expected))
+    left, right = (
+        Counter(map(repr, zip(*map(_plain, t.columns), strict=True))) for t in (found, expected)
+    )
     missing, wrong = right - left, left - right
     assert not missing, f"missing {list(missing)[:5]}, should not be there {list(wrong)[:5]}"
     assert not wrong, f"should not be there, or doubled: {list(wrong)[:5]}"

@@ -37,6 +37,7 @@ def session(name: str = "bankfull", master: str | None = None, **config: object)
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": 1 << 17,
         "spark.sql.adaptive.enabled": "false",
+        "spark.python.daemon.module": "bankfull.runtime.spark.daemon",
         _PROVIDER: _ROCKSDB,
         _CHANGELOG: "true",
         **config,
