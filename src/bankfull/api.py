@@ -43,11 +43,13 @@ class BoundStream:
     late: object = 0
     importance: str | None = None
     unique: tuple[str, ...] = ()
+    idle: object = None
 
     def spec(self, name: str) -> Stream:
         """Return the spec of this stream under its own or the given name."""
         late = span(self.late, "late bound")
-        return Stream(self.name or name, self.time, late, self.importance, self.unique)
+        idle = None if self.idle is None else span(self.idle, "idle")
+        return Stream(self.name or name, self.time, late, self.importance, self.unique, idle)
 
 
 def stream(
@@ -58,16 +60,18 @@ def stream(
     late: object = 0,
     importance: str | None = None,
     unique: str | Sequence[str] | None = None,
+    idle: object = None,
 ) -> BoundStream:
     """Describe one input.
 
     ``source`` is an Arrow table, a record batch reader, or an iterator of record batches.
     ``time`` names its time column (timestamp, date or integer). ``late`` is how far time may go
-    back: disorder within it is exact, a row beyond it is counted late. ``importance`` and
-    ``unique`` name columns that overload handling will use.
+    back: disorder within it is exact, a row beyond it is counted late. ``idle`` is how far the
+    stream may fall behind the others before they stop waiting for it; its rows from before then
+    are late. ``importance`` and ``unique`` name columns that overload handling will use.
     """
     columns = (unique,) if isinstance(unique, str) else tuple(unique or ())
-    bound = BoundStream(source, time, name, late, importance, columns)
+    bound = BoundStream(source, time, name, late, importance, columns, idle)
     bound.spec("stream")  # complain now about what can be judged now
     return bound
 

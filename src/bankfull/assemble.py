@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 
 import pyarrow as pa
 
 from bankfull.core import JoinPlan, Plan, StreamPlan
+from bankfull.core.forms import plain_schema, plain_type
 from bankfull.core.plan import MASK, NEVER
 from bankfull.errors import PlanError, closest
 from bankfull.spec import Duration, Equal, Join, Query, Rows, Similar, Stream, Ticks, Window
@@ -55,7 +57,7 @@ def _check_schema(stream: Stream, schema: pa.Schema) -> None:
         _position(stream.name, schema, column)
     for field in schema:
         try:
-            pa.nulls(1, field.type).take(pa.array([0]))
+            pa.nulls(1, plain_type(field.type)).take(pa.array([0]))
         except pa.ArrowException as error:
             raise PlanError(
                 f"column {field.name!r} of stream {stream.name!r} has type {field.type}, which "
@@ -169,9 +171,10 @@ def _unit(query: Query, schemas: Mapping[str, pa.Schema]) -> int | None:
     if whole:
         return None
     spans: list[Window] = [stream.late for stream in query.streams]
+    spans += [stream.idle for stream in query.streams if stream.idle is not None]
     spans += [length for join in query.joins for length in join.windows]
     spans += [query.basic_window] if query.basic_window else []
-    finest = min(unit for unit in units.values() if unit is not None)
+    finest = min(_UNITS["s"], *(unit for unit in units.values() if unit is not None))
     for length in spans:
         if isinstance(length, Duration):
             while finest > 1 and length.nanoseconds % finest:
@@ -236,11 +239,13 @@ def _stream(query: Query, stream: Stream, schema: pa.Schema, unit: int | None) -
     return StreamPlan(
         stream.name,
         schema,
+        plain_schema(schema),
         schema.get_field_index(stream.time),
         scale,
         late,
         max(1, pane_span),
         max(1, pane_rows),
+        NEVER if stream.idle is None else _units(stream.idle, unit, f"idle of {stream.name!r}"),
     )
 
 
@@ -280,8 +285,9 @@ def _join(
 
 
 def _with_mask(stream: StreamPlan) -> StreamPlan:
-    schema = stream.schema.append(pa.field(MASK, pa.int64(), nullable=False))
-    return replace(stream, schema=schema, masked=True)
+    mask = pa.field(MASK, pa.int64(), nullable=False)
+    given, schema = stream.given.append(mask), stream.schema.append(mask)
+    return replace(stream, given=given, schema=schema, masked=True)
 
 
 # -- types of comparison ----------------------------------------------------------------------
@@ -293,64 +299,71 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     """Look through extension types and dictionaries."""
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type
+    kind = plain_type(kind)
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _key_type(sides: list[Side]) -> pa.DataType:
     """Return the type in which key columns are compared by value."""
     kinds = [_plain(field.type) for _, field in sides]
-    for side, kind in zip(sides, kinds, strict=True):
-        if pa.types.is_map(kind) or pa.types.is_union(kind) or pa.types.is_interval(kind):
+    for (stream, field), kind in zip(sides, kinds, strict=True):
+        if not _has_equality(kind):
             raise PlanError(
-                f"column {side[1].name!r} of stream {side[0]!r} has type {kind}, which has no "
+                f"column {field.name!r} of stream {stream!r} has type {kind}, which has no "
                 "equality of values: join on a plain column"
             )
-    common = kinds[0]
-    for side, kind in zip(sides[1:], kinds[1:], strict=True):
-        found = _common(common, kind)
-        if found is None:
-            raise PlanError(
-                f"column {sides[0][1].name!r} of stream {sides[0][0]!r} is {common} and column "
-                f"{side[1].name!r} of stream {side[0]!r} is {kind}: cast one to the other's type"
-            )
-        common = found
+    common = _common(kinds)
+    if common is None:
+        listed = ", ".join(
+            f"{field.name!r} of stream {stream!r} is {kind}"
+            for (stream, field), kind in zip(sides, kinds, strict=True)
+        )
+        raise PlanError(f"key columns cannot be compared ({listed}): cast one to the other's type")
     return pa.float64() if pa.types.is_floating(common) else common
 
 
-def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if a == b:
-        return a
-    both = (a, b)
-    if all(pa.types.is_integer(kind) for kind in both):
-        mixed = pa.uint64() in both and any(pa.types.is_signed_integer(kind) for kind in both)
-        if mixed:
-            return pa.decimal128(20, 0)
-        return pa.uint64() if pa.uint64() in both else pa.int64()
-    if all(pa.types.is_floating(kind) for kind in both):
+def _has_equality(kind: pa.DataType) -> bool:
+    """Whether values of a type, and of everything inside it, can be compared."""
+    kind = _plain(kind)
+    if pa.types.is_struct(kind):
+        return all(_has_equality(kind.field(k).type) for k in range(kind.num_fields))
+    if _is_list(kind):
+        return _has_equality(kind.value_type)
+    return bool(not pa.types.is_nested(kind) and not pa.types.is_interval(kind))
+
+
+def _common(kinds: list[pa.DataType]) -> pa.DataType | None:
+    """Return one type that holds the values of all, or None."""
+    if all(kind == kinds[0] for kind in kinds):
+        return kinds[0]
+    if all(map(pa.types.is_integer, kinds)):
+        if pa.uint64() not in kinds:
+            return pa.int64()
+        signed = any(map(pa.types.is_signed_integer, kinds))
+        return pa.decimal128(20, 0) if signed else pa.uint64()
+    if all(map(pa.types.is_floating, kinds)):
         return pa.float64()
-    if all(_is_text(kind) for kind in both):
+    if all(map(_is_text, kinds)):
         return pa.large_string()
-    if all(_is_bytes(kind) for kind in both):
+    if all(map(_is_bytes, kinds)):
         return pa.large_binary()
-    if all(pa.types.is_decimal(kind) for kind in both):
-        scale = max(a.scale, b.scale)
-        whole = max(a.precision - a.scale, b.precision - b.scale)
+    if all(map(pa.types.is_decimal, kinds)):
+        scale = max(kind.scale for kind in kinds)
+        digits = scale + max(kind.precision - kind.scale for kind in kinds)
         return (
-            pa.decimal128(whole + scale, scale)
-            if whole + scale <= 38
-            else pa.decimal256(min(76, whole + scale), scale)
+            pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(min(76, digits), scale)
         )
     for same in (pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time, pa.types.is_date):
-        if all(same(kind) for kind in both):
-            return _finer(a, b)
+        if all(map(same, kinds)):
+            return reduce(_finer, kinds)
     return None
 
 
-def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if pa.types.is_date(a):
-        return pa.timestamp("ms")
-    if pa.types.is_timestamp(a) and (a.tz is None) != (b.tz is None):
+def _finer(a: pa.DataType | None, b: pa.DataType) -> pa.DataType | None:
+    if a is None or (pa.types.is_timestamp(b) and (a.tz is None) != (b.tz is None)):
         return None
+    if pa.types.is_date(b):
+        return pa.timestamp("ms")
     unit = a.unit if _UNITS[a.unit] <= _UNITS[b.unit] else b.unit
     if pa.types.is_timestamp(a):
         return pa.timestamp(unit, a.tz)
@@ -360,18 +373,25 @@ def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    checks = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(check(kind) for check in checks)
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+    checks = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    return any(check(kind) for check in checks)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    checks = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(check(kind) for check in checks)
 
 
 def _item_type(sides: list[Side], weighted: bool) -> pa.DataType:
     """Return the type of a set's items: integers or strings, the same on both sides."""
     kinds = [_items_of(stream, field, weighted) for stream, field in sides]
     if all(_is_text(kind) for kind in kinds):
-        return pa.string() if pa.large_string() not in kinds else pa.large_string()
+        return pa.string() if all(map(pa.types.is_string, kinds)) else pa.large_string()
     if all(pa.types.is_integer(kind) for kind in kinds):
         if pa.uint64() in kinds and any(kind != pa.uint64() for kind in kinds):
             raise PlanError("items are uint64 on one side only: cast both sides to one type")
@@ -385,10 +405,7 @@ def _item_type(sides: list[Side], weighted: bool) -> pa.DataType:
 
 def _items_of(stream: str, field: pa.Field, weighted: bool) -> pa.DataType:
     kind = field.type
-    listed = any(
-        check(kind)
-        for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    )
+    listed = _is_list(kind)
     if weighted and pa.types.is_map(kind):
         item, weight = kind.key_type, kind.item_type
     elif (

@@ -68,8 +68,8 @@ def _pairs(predicate: Predicate, left: pa.Array, right: pa.Array) -> list[tuple[
         (1, [1, 3, 2, 1, 4, 2], "aaalal"),
         (2, [10, 5, 9, 8, 11, 8], "alaaal"),  # the late row 5 does not move the bound
         (0, [None, 3, None, 2], "qaql"),
-        (0, [2**61 + 1, 1, -(2**61) - 1, 2], "qaqa"),  # nor does one out of range
-        (0, [-(2**61), 2**61], "aa"),
+        (0, [2**62, 1, -(2**62), 2], "qaqa"),  # nor does one out of range
+        (0, [1 - 2**62, 2**62 - 1], "aa"),
         (0, [], ""),
     ],
 )
@@ -83,7 +83,7 @@ def test_fate_of_integer_times(late: int, times: list[int | None], expected: str
 
 
 def test_the_finest_unit_decides_what_is_out_of_range() -> None:
-    seconds = pa.table({"t": pa.array([0, 2**61 // 1000, 2**61], pa.timestamp("s"))})
+    seconds = pa.table({"t": pa.array([0, (2**62 - 1) // 1000, 2**62 - 1], pa.timestamp("s"))})
     for unit, expected in (("s", "aaa"), ("ms", "aaq"), ("us", "aqq")):
         other = pa.table({"t": pa.array([], pa.timestamp(unit))})
         query = _query("lr", Equal((("t",),)), Duration(SECOND))
@@ -92,7 +92,7 @@ def test_the_finest_unit_decides_what_is_out_of_range() -> None:
 
 
 def test_a_window_finer_than_the_times_counts_as_a_unit() -> None:
-    seconds = pa.table({"t": pa.array([2**61 // 1000 + 1], pa.timestamp("s"))})
+    seconds = pa.table({"t": pa.array([(2**62 - 1) // 1000 + 1], pa.timestamp("s"))})
     tables = {"l": seconds, "r": seconds}
     for length, expected in ((1_500_000_000, "quarantined"), (2 * SECOND, "accepted")):
         assert fates(_query("lr", Equal((("t",),)), Duration(length)), tables)["l"] == [expected]

@@ -18,11 +18,20 @@ import bankfull as bf
 _HERE = Path(__file__).parent
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of this folder together."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the marker of long tests."""
+    config.addinivalue_line("markers", "soak: takes minutes, runs under `make soak`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of this folder together, and the long ones for `make soak`."""
+    soaking = os.environ.get("HYPOTHESIS_PROFILE") == "soak" or "soak" in config.option.markexpr
     for item in items:
-        if _HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        if _HERE not in item.path.parents:
+            continue
+        item.add_marker(pytest.mark.xdist_group("spark"))
+        if item.get_closest_marker("soak") and not soaking:
+            item.add_marker(pytest.mark.skip(reason="takes minutes: make soak"))
 
 
 @pytest.fixture(scope="session")

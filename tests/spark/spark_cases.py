@@ -200,3 +200,12 @@ CASES: dict[str, tuple[Case, Any, int | None]] = {
         2,
     ),
 }
+
+
+#: Cases for drivers that are killed: many files, and state that lives through several of them.
+RECOVERY: dict[str, Case] = {
+    "equality": pair(Equal((("k",),)), within(2), within(1), seed=300, count=150),
+    "overlap": pair(Overlap(("tags",), 2), within(2), within(4), seed=310, count=150),
+    "joins": several(320),
+    "count": pair(Equal((("k",),)), Rows(20), within(3), seed=330, count=150, counted=True),
+}

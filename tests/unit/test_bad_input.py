@@ -179,12 +179,28 @@ def test_a_broken_batch_in_mid_stream_is_set_aside(bad: pa.RecordBatch) -> None:
         joined(batches_with(bad), GOOD, strict=True).read_all()
 
 
-def test_a_failing_source_is_reported_as_such() -> None:
+@pytest.mark.parametrize("error", [OSError("cable pulled"), pa.ArrowInvalid("cable pulled")])
+@pytest.mark.parametrize(("strict", "expected"), [(False, 5), (True, 3)])
+def test_a_failing_source_is_reported_after_the_rest_is_joined(
+    error: Exception, strict: bool, expected: int
+) -> None:
     def failing() -> Iterator[pa.RecordBatch]:
         yield GOOD.to_batches()[0]
-        raise OSError("cable pulled")
+        raise error
 
+    right = pa.table({"t": [1, 2, 3, 4, 5], "k": [1, 2, 3, 3, 3]})
+    run = joined(failing(), iter(right.to_batches(max_chunksize=1)), strict=strict)
     with pytest.raises(SourceError, match="cable pulled"):
+        run.read_all()
+    assert run.ledger.emitted == expected
+
+
+def test_our_own_errors_keep_their_words() -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield GOOD.to_batches()[0]
+        raise DataError("row 7 is wrong")
+
+    with pytest.raises(DataError, match=r"^row 7 is wrong$"):
         joined(failing()).read_all()
 
 

@@ -71,8 +71,7 @@ def test_columns_follow_a_sliding_window(kind: pa.DataType) -> None:
     while appended < 3000:
         count = min(int(rng.integers(1, 200)), 3000 - appended)
         lanes.extend(count)
-        cuts = [int(rng.integers(0, count))] if rng.random() < 0.5 else []
-        stored.append(everything.slice(appended, count), cuts)
+        stored.append(everything.slice(appended, count))
         appended += count
         lanes.expire(max(lanes.start, appended - int(rng.integers(50, 400))))
         stored.expire(lanes.start)

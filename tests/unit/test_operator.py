@@ -123,3 +123,44 @@ def test_kernels_of_changed_sources_are_not_reused(
     assert before == compiler.cache_folder()
     monkeypatch.setattr(compiler, "_sources_digest", lambda: "0" * 16)
     assert compiler.cache_folder() != before
+
+
+def test_an_idle_stream_holds_the_others_back_no_longer_than_allowed() -> None:
+    times = np.arange(4000)
+    quiet = table(np.array([5, 3000]), np.array([5, 2]))
+
+    def run(idle: int | None) -> bf.Joined:
+        a = bf.stream(
+            iter(table(times, times % 7).to_batches(max_chunksize=50)), time="t", name="a"
+        )
+        b = bf.stream(quiet, time="t", name="b", idle=idle)
+        return bf.join(a, b, on="k", within=10)
+
+    def most_stored(joined: bf.Joined) -> int:
+        most = 0
+        while joined._open:
+            for name in ("b", "a"):
+                rows = joined._sources[name].read(50)
+                batch = Batch({name: rows}) if rows is not None and rows.num_rows else Batch()
+                if rows is None:
+                    joined._open.discard(name)
+                if name == "b" and rows is not None:
+                    batch = Batch({"b": rows.slice(0, 1)})
+                step(joined._state, batch)
+            most = max(most, joined.ledger.streams["a"].stored)
+        return most
+
+    assert most_stored(run(None)) > 3000
+    assert most_stored(run(100)) < 250
+
+
+def test_rows_of_a_stream_that_was_given_up_are_late() -> None:
+    schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+    streams = (Stream("a", "t"), Stream("b", "t", idle=Ticks(50)))
+    join = Join("j", ("a", "b"), Equal((("k",),)), (Ticks(10),))
+    state = start(assemble(Query(streams, (join,)), {"a": schema, "b": schema}))
+    step(state, Batch({"a": table(np.array([100]), np.array([1])).to_batches()[0]}))
+    rows = table(np.array([49, 50, 95]), np.array([1, 1, 1])).to_batches()[0]
+    outcome = step(state, Batch({"b": rows}))
+    assert outcome.ledger.streams["b"].late == 1
+    assert sum(batch.num_rows for batch in outcome.output) == 1

@@ -40,7 +40,7 @@ class Admitted:
 
 def conforms(plan: StreamPlan, rows: pa.RecordBatch) -> bool:
     """Whether a batch has the promised schema and holds what Arrow says it holds."""
-    if not rows.schema.equals(plan.schema, check_metadata=False):
+    if not rows.schema.equals(plan.given, check_metadata=False):
         return False
     try:
         for values in rows.columns:

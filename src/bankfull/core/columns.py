@@ -1,7 +1,7 @@
 """Payload columns of stored tuples, read by sequence number.
 
 Fixed-width values live in a lane of the log and are copied out by a kernel; everything else stays
-in Arrow, in chunks that never cross a basic window, so that expiry frees whole chunks.
+in Arrow, in chunks.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from bankfull.core.lanes import Lane, Lanes
 from bankfull.kernels.columns import gather, gather_wide
 
+#: Chunks are merged up to this many rows.
+_CHUNK_ROWS = 1 << 15
+
 
 class Column(Protocol):
     """One stored column."""
 
-    def append(self, values: pa.Array, cuts: list[int]) -> None:
-        """Store further values; new basic windows begin at the positions ``cuts``."""
+    def append(self, values: pa.Array) -> None:
+        """Store the values of the newest tuples."""
 
     def gather(self, rows: NDArray[np.int64]) -> pa.Array:
         """Return the values of the tuples with these sequence numbers."""
@@ -51,7 +54,7 @@ class FixedColumn:
         self.values: Lane[Any] = lanes.add(self.dtype, self.words)
         self.valid: Lane[np.uint8] | None = None
 
-    def append(self, values: pa.Array, cuts: list[int]) -> None:
+    def append(self, values: pa.Array) -> None:
         count = len(values)
         target = self.values.tail(count)
         if self.boolean:
@@ -97,8 +100,9 @@ class FixedColumn:
 class ArrowColumn:
     """Values of any type, in Arrow chunks; ``starts`` are their first sequence numbers.
 
-    Neighbouring chunks of one basic window are merged when the newer is at least half as long as
-    the older: many small appends then cost a logarithm of copies each, and chunks stay few.
+    Neighbouring small chunks are merged when the newer is at least half as long as the older:
+    many small appends then cost a logarithm of copies each, and chunks stay few. A chunk of which
+    less than half is alive is cut down to that.
     """
 
     def __init__(self, lanes: Lanes, data_type: pa.DataType) -> None:
@@ -106,31 +110,14 @@ class ArrowColumn:
         self.lanes = lanes
         self.starts: list[int] = []
         self.chunks: list[pa.Array] = []
-        self.fresh = True  # the next chunk begins a basic window
 
-    def append(self, values: pa.Array, cuts: list[int]) -> None:
-        first = self.lanes.end - len(values)
-        bounds = [0, *cuts, len(values)]
-        for piece, (begin, stop) in enumerate(pairwise(bounds)):
-            self.fresh |= piece > 0
-            if begin == stop:
-                continue
-            chunk = _own(values.slice(begin, stop - begin))
-            if self.fresh or not self.chunks:
-                self.starts.append(first + begin)
-                self.chunks.append(chunk)
-                self._window = len(self.chunks) - 1
-                self.fresh = False
-                continue
-            self.starts.append(first + begin)
-            self.chunks.append(chunk)
-            self._merge()
-
-    def _merge(self) -> None:
-        while len(self.chunks) - 1 > self._window:
+    def append(self, values: pa.Array) -> None:
+        self.starts.append(self.lanes.end - len(values))
+        self.chunks.append(values)
+        while len(self.chunks) > 1:
             older, newer = self.chunks[-2:]
-            if 2 * len(newer) < len(older):
-                return
+            if 2 * len(newer) < len(older) or len(older) + len(newer) > _CHUNK_ROWS:
+                break
             self.chunks[-2:] = [pa.concat_arrays([older, newer])]
             self.starts.pop()
 
@@ -145,7 +132,7 @@ class ArrowColumn:
         order = np.argsort(where, kind="stable")
         pieces = []
         bounds = np.searchsorted(where[order], np.append(used, used[-1] + 1))
-        for chunk, begin, stop in zip(used, bounds, bounds[1:], strict=False):
+        for chunk, (begin, stop) in zip(used, pairwise(bounds), strict=True):
             local = rows[order[begin:stop]] - starts[chunk]
             pieces.append(self.chunks[chunk].take(pa.array(local)))
         back = np.empty(rows.size, np.int64)
@@ -158,15 +145,18 @@ class ArrowColumn:
             gone = len(self.chunks)
         if gone > 0:
             del self.starts[:gone], self.chunks[:gone]
-            self._window -= gone
-            self.fresh |= not self.chunks
+        if self.chunks:
+            alive = len(self.chunks[0]) - (start - self.starts[0])
+            if 2 * alive < len(self.chunks[0]):
+                self.chunks[0] = _own(self.chunks[0].slice(start - self.starts[0]))
+                self.starts[0] = start
 
     def nbytes(self) -> int:
         return sum(chunk.nbytes for chunk in self.chunks)
 
 
 def _own(values: pa.Array) -> pa.Array:
-    """Copy a slice, so that storing a few rows does not keep a whole input batch alive."""
+    """Copy a slice, so that a few rows do not keep a whole chunk alive."""
     return pa.concat_arrays([values, values.slice(0, 0)])
 
 

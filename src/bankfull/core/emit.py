@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from bankfull.core.forms import to_form
 from bankfull.core.index import Found
 from bankfull.core.log import Log
 from bankfull.core.plan import JoinPlan, Plan
@@ -20,6 +21,7 @@ def emit(plan: Plan, join: JoinPlan, logs: list[Log], found: Found) -> pa.Record
     joined = found.joined if plan.joined_scale == 1 else found.joined // plan.joined_scale
     time_type = join.schema.field("joined_at").type
     arrays.append(pa.array(joined.copy()).view(time_type))
+    arrays = [to_form(values, kind) for values, kind in zip(arrays, join.schema.types, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=join.schema)
     return rows if len(plan.joins) == 1 else _widen(plan, join, rows)
 

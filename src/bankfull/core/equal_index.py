@@ -63,7 +63,7 @@ class EqualIndex:
             )
         if full and count == 0:
             return self.advance(limits, 2 * joined.size)
-        found = self.results.found(count, compared, full)
+        found = self.results.found(int(count), int(compared), full)
         return found if self.exact or count == 0 else self._verify(found)
 
     def expire(self, side: int, before: int) -> None:

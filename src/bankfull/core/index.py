@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.log import Log
-from bankfull.core.plan import JoinPlan
-from bankfull.kernels.merge import Clock
+from bankfull.core.plan import NEVER, JoinPlan
+from bankfull.kernels.merge import UNBOUNDED, Clock
 
 
 class Found(NamedTuple):
@@ -57,8 +57,8 @@ def new_clock(plan: JoinPlan, logs: list[Log]) -> Clock:
         low=entries(starts),
         limit=entries(starts),
         rank=entries(list(plan.streams)),
-        span=entries(list(plan.span)),
-        rows=entries(list(plan.rows)),
+        span=entries([UNBOUNDED if span == NEVER else span for span in plan.span]),
+        rows=entries([UNBOUNDED if rows == NEVER else rows for rows in plan.rows]),
     )
 
 

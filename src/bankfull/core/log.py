@@ -58,12 +58,12 @@ class Log:
         first = self.lanes.end
         self.lanes.extend(count)
         self.times.tail(count)[:] = times
-        cuts = self._divide(times, first)
+        self._divide(times, first)
         for stored, values in zip(self.columns, rows.columns, strict=True):
-            stored.append(values, cuts)
+            stored.append(values)
 
-    def _divide(self, times: NDArray[np.int64], first: int) -> list[int]:
-        """Open the panes that these tuples need; returns where in the batch they begin."""
+    def _divide(self, times: NDArray[np.int64], first: int) -> None:
+        """Open the panes that these tuples need."""
         newest = np.maximum.accumulate(np.maximum(times, self._newest))
         if self.plan.pane_rows < NEVER:
             numbers = np.arange(first, first + len(times)) // self.plan.pane_rows
@@ -81,7 +81,6 @@ class Log:
             self.panes.append(Pane(first + begin, int(newest[end - 1])))
         self._pane = int(numbers[-1])
         self._newest = int(newest[-1])
-        return cuts
 
     def expire(self, useless: int, oldest: int) -> int:
         """Forget panes before tuple ``useless`` whose times all lie before ``oldest``.

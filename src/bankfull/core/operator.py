@@ -12,6 +12,7 @@ from bankfull.core.admit import Check, admit, conforms, with_reason
 from bankfull.core.batch import Batch, Budget, Step
 from bankfull.core.emit import emit
 from bankfull.core.equal_index import EqualIndex
+from bankfull.core.forms import to_schema
 from bankfull.core.index import Index, rewind
 from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
 from bankfull.core.log import Log
@@ -45,6 +46,12 @@ class Input:
     def frontier(self) -> int:
         """No row that is still to come has a smaller time."""
         return max(self.promised, self.newest - self.plan.late)
+
+    @property
+    def reached(self) -> int:
+        """The largest time known of this stream."""
+        ended = self.promised >= NEVER
+        return self.newest if ended else max(self.newest, self.promised + self.plan.late)
 
     @property
     def waiting(self) -> int:
@@ -118,6 +125,7 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
         rows = _take_in(state, position, source, batch, quarantine)
         if rows is not None:
             stored[source.plan.name] = rows
+    _pass_idle(state)
     output = _join(state, budget)
     if not state.pending:
         _expire(state)
@@ -144,9 +152,9 @@ def _take_in(
     if rows is not None:
         counts.arrived += rows.num_rows
         if conforms(source.plan, rows):
+            rows = to_schema(rows, source.plan.schema)
             strict = state.plan.query.strict
-            reached = max(source.newest, source.promised + source.plan.late)
-            admitted = admit(source.plan, rows, reached, source.checks, strict)
+            admitted = admit(source.plan, rows, source.reached, source.checks, strict)
             rows, times, source.newest = admitted.rows, admitted.times, admitted.newest
             counts.quarantined += admitted.quarantined
             counts.late += admitted.late
@@ -168,6 +176,13 @@ def _take_in(
     state.index_rows(position, rows)
     counts.inserted += len(times)
     return rows
+
+
+def _pass_idle(state: State) -> None:
+    """Stop waiting for streams that have fallen behind by more than their ``idle``."""
+    furthest = max(source.reached for source in state.inputs)
+    for source in state.inputs:
+        source.promised = max(source.promised, furthest - source.plan.idle)
 
 
 def _set_batch_aside(

@@ -16,24 +16,27 @@ NEVER = 2**62
 #: The column that says which joins may see a row.
 MASK = "__joins"
 #: Times must lie within plus or minus this many units.
-TIME_MAX = 2**61
+TIME_MAX = NEVER - 1
 
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """One input. ``scale`` units make one unit of the time column; ``late`` is in units.
+    """One input: the schema given and the one stored (``forms.py``), how to read its times.
 
+    ``scale`` units make one unit of the time column; ``late`` and ``idle`` are in units.
     ``masked``: the last column is not payload but says, bit by bit, which joins may see a row; a
     runtime that brings a row to several operators adds it (:data:`MASK`).
     """
 
     name: str
+    given: pa.Schema
     schema: pa.Schema
     time: int
     scale: int
     late: int
     pane_span: int
     pane_rows: int
+    idle: int = NEVER
     masked: bool = False
 
 

@@ -146,7 +146,7 @@ class SetIndex:
                 left.view(), right.view(), left.lists, right.lists, self.clock, oldest,
                 self.rule, self.scratch, self.results.numbers, self.results.joined,
             )  # fmt: skip
-            total += compared
+            total += int(compared)
             if status == setjoin.LISTS_FULL:
                 left.repack()
                 right.repack()
@@ -155,7 +155,7 @@ class SetIndex:
             if status == setjoin.OUTPUT_FULL and count == 0:
                 self.results.room(2 * self.results.joined.size)
                 continue
-            return self.results.found(count, total, status != setjoin.DONE)
+            return self.results.found(int(count), total, status != setjoin.DONE)
 
     def expire(self, side: int, before: int) -> None:
         """Forget items of tuples that left; identifier-sorted lists forget them at once."""
@@ -214,6 +214,7 @@ class SetIndex:
 
 def _new_scratch(rows: int, items: int) -> setjoin.Scratch:
     return setjoin.Scratch(
+        np.zeros(rows, np.int64),
         np.zeros(rows, np.float64),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),

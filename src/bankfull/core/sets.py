@@ -137,6 +137,7 @@ def _parts(
     kind = values.type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind)):
         values = values.cast(pa.list_(kind.value_type))
+        kind = values.type
     starts = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     if values.null_count:
         lengths = np.diff(starts)

@@ -13,7 +13,7 @@ from bankfull.core.plan import TIME_MAX
 def to_units(values: pa.Array, scale: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return times in units and which of them lie out of range; nulls become zero.
 
-    >>> to_units(pa.array([1, 2**61], pa.int64()), 1000)
+    >>> to_units(pa.array([1, 2**60], pa.int64()), 1000)
     (array([1000,    0]), array([False,  True]))
     """
     if values.null_count:

@@ -131,7 +131,7 @@ def join_pairs(
             if left.links[i] != UNKEYED:
                 code = left.codes[i]
                 low_right = raise_low(
-                    right.times, base_right, b, low_right, t - span_right, rows_right
+                    right.times, base_right, b, low_right, t, span_right, rows_right
                 )
                 bucket = 2 * bucket_of(code, shift)
                 x = b - 1 if scan else heads[bucket + 1]
@@ -155,7 +155,7 @@ def join_pairs(
                 break
             if right.links[i] != UNKEYED:
                 code = right.codes[i]
-                low_left = raise_low(left.times, base_left, a, low_left, t - span_left, rows_left)
+                low_left = raise_low(left.times, base_left, a, low_left, t, span_left, rows_left)
                 bucket = 2 * bucket_of(code, shift)
                 x = a - 1 if scan else heads[bucket]
                 after, steps = _partners(
@@ -274,13 +274,13 @@ def join_many(
         if links[s][i] != UNKEYED:
             for j in range(streams):
                 if j != s:
-                    oldest = t - clock.span[j]
                     clock.low[j] = raise_low(
                         times[j],
                         clock.base[j],
                         clock.cursor[j],
                         clock.low[j],
-                        oldest,
+                        t,
+                        clock.span[j],
                         clock.rows[j],
                     )
             after, steps = _combinations(

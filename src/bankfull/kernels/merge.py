@@ -42,14 +42,21 @@ def next_stream(times: tuple[Int64, ...], clock: Clock) -> int:
     return chosen
 
 
-@inlined
-def raise_low(times: Int64, base: int, cursor: int, low: int, oldest: int, rows: int) -> int:
-    """Return the first tuple that a search at this moment may still have to look at.
+#: A ``span`` or ``rows`` of this much bounds nothing.
+UNBOUNDED = 2**63 - 1
 
-    Everything before it left its window: its time lies before ``oldest``, or ``rows`` tuples of
-    its own stream came after it. Within a step time does not go back, so ``low`` only rises.
+
+@inlined
+def raise_low(times: Int64, base: int, cursor: int, low: int, t: int, span: int, rows: int) -> int:
+    """Return the first tuple that a search at time ``t`` may still have to look at.
+
+    Everything before it left its window: it is older than ``span``, or ``rows`` tuples of its own
+    stream came after it. Within a step time does not go back, so ``low`` only rises.
     """
-    low = max(low, cursor - rows)
-    while low < cursor and times[low - base] < oldest:
-        low += 1
+    if rows != UNBOUNDED:
+        low = max(low, cursor - rows)
+    if span != UNBOUNDED:
+        oldest = t - span
+        while low < cursor and times[low - base] < oldest:
+            low += 1
     return low

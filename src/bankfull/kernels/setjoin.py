@@ -34,6 +34,8 @@ EMPTY = 0
 OVERLAP, CONTAINED, PRODUCT = 0, 1, 2
 #: ``Rule.search``.
 TIME_ORDERED, IDENTIFIER_ORDERED, SCAN = 0, 1, 2
+#: Counts of one turn stay below this; no set has as many items.
+TURN = 1 << 32
 #: Why a kernel returned.
 DONE, OUTPUT_FULL, LISTS_FULL = 0, 1, 2
 
@@ -80,8 +82,9 @@ class Rule(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory: a score and a stamp for every row, a mark for every item."""
+    """Working memory: a count, a score and a stamp for every row, a mark for every item."""
 
+    counts: Int64
     score: Float64
     stamp: Int64
     found: Int64
@@ -257,24 +260,61 @@ def repack(lists: Lists, packed: Lists, oldest: int) -> None:
 
 
 @kernel
-def _score_lists(
+def _first_entry(lists: Lists, item: int, low: int, oldest: int, rule: Rule) -> Any:
+    """Return where in an item's list the search begins."""
+    if rule.search != TIME_ORDERED:
+        return lists.begin[item]
+    _drop_expired(lists, item, oldest)
+    begin, stop = lists.begin[item], lists.stop[item]
+    return begin + np.searchsorted(lists.entries[begin:stop], low)
+
+
+@kernel
+def _count_lists(
     own: Sets, i: int, other: Sets, lists: Lists, base: int, low: int, oldest: int,
+    contained: bool, rule: Rule, scratch: Scratch,
+) -> tuple[int, int]:  # fmt: skip
+    """Find the tuples that share enough items; returns (found, compared).
+
+    A tuple is found at the moment its count reaches what it must, which is rare, so that the
+    inner loop runs without a branch to guess. Counts of earlier turns lie below ``zero`` and
+    need no setting back.
+    """
+    found, compared = 0, 0
+    counts, entries = scratch.counts, lists.entries
+    start, size = own.starts[i] - own.first, own.sizes[i]
+    zero = scratch.turn[0] * TURN
+    enough = zero + (size if rule.kind == CONTAINED else np.int64(rule.at_least))
+    by_size = rule.kind == CONTAINED and not contained
+    for k in range(start, start + size):
+        item = own.items[k]
+        begin, stop = _first_entry(lists, item, low, oldest, rule), lists.stop[item]
+        compared += stop - begin
+        for p in range(begin, stop):
+            x = entries[p] - base
+            now = max(counts[x], zero) + 1
+            counts[x] = now
+            if by_size:
+                enough = zero + other.sizes[x]
+            if now == enough:
+                scratch.found[found] = x
+                scratch.score[x] = enough - zero
+                found += 1
+    return found, compared
+
+
+@kernel
+def _score_lists(
+    own: Sets, i: int, lists: Lists, base: int, low: int, oldest: int,
     rule: Rule, scratch: Scratch,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add up, for every tuple that shares an item, what they share; returns (found, compared)."""
+    """Add up, for every tuple that shares an item, their weights; returns (found, compared)."""
     turn = scratch.turn[0]
     found, compared = 0, 0
-    weighted = rule.kind == PRODUCT
     start = own.starts[i] - own.first
     for k in range(start, start + own.sizes[i]):
         item = own.items[k]
-        begin = lists.begin[item]
-        stop = lists.stop[item]
-        if rule.search == TIME_ORDERED and begin < stop:
-            _drop_expired(lists, item, oldest)
-            begin = lists.begin[item] + np.searchsorted(
-                lists.entries[lists.begin[item] : stop], low
-            )
+        begin, stop = _first_entry(lists, item, low, oldest, rule), lists.stop[item]
         for p in range(begin, stop):
             x = lists.entries[p] - base
             if scratch.stamp[x] != turn:
@@ -282,7 +322,7 @@ def _score_lists(
                 scratch.score[x] = 0.0
                 scratch.found[found] = x
                 found += 1
-            scratch.score[x] += own.weights[k] * lists.weights[p] if weighted else 1.0
+            scratch.score[x] += own.weights[k] * lists.weights[p]
         compared += stop - begin
     return found, compared
 
@@ -350,7 +390,11 @@ def _search(
         return _score_scan(own, i, other, base, low, cursor, rule, scratch)
     if rule.kind == CONTAINED and contained and own.sizes[i] == 0:
         return _all(other, base, low, cursor, scratch), cursor - low
-    found, compared = _score_lists(own, i, other, lists, base, low, oldest, rule, scratch)
+    if rule.kind == PRODUCT:
+        return _score_lists(own, i, lists, base, low, oldest, rule, scratch)
+    found, compared = _count_lists(
+        own, i, other, lists, base, low, oldest, contained, rule, scratch
+    )
     if rule.kind == CONTAINED and not contained:
         if rule.search == TIME_ORDERED:
             _drop_expired(lists, EMPTY, oldest)
@@ -372,7 +416,7 @@ def _turn(
     base = clock.base[j]
     t = own.times[i]
     clock.low[j] = raise_low(
-        other.times, base, clock.cursor[j], clock.low[j], t - clock.span[j], clock.rows[j]
+        other.times, base, clock.cursor[j], clock.low[j], t, clock.span[j], clock.rows[j]
     )
     contained = rule.contained == s
     found, compared = _search(

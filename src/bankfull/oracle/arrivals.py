@@ -21,7 +21,7 @@ from bankfull.spec import Duration, Query, Rows, Similar, Ticks
 
 Fate = Literal["quarantined", "late", "accepted"]
 Tables = Mapping[str, pa.Table]
-FURTHEST = 2**61
+FURTHEST = 2**62 - 1
 
 
 class Arrival(NamedTuple):

@@ -15,13 +15,17 @@ STREAMS_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One input: its name, which column is its time, how far that time may go back."""
+    """One input: its name, which column is its time, how far that time may go back.
+
+    ``idle`` is how far this stream may fall behind the others before they stop waiting for it.
+    """
 
     name: str
     time: str
     late: Span = Duration(0)  # noqa: RUF009 - frozen, so sharing the default is safe
     importance: str | None = None
     unique: tuple[str, ...] = ()
+    idle: Span | None = None
 
     def __post_init__(self) -> None:
         for what, value in (("name", self.name), ("time", self.time)):

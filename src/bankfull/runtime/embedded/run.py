@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from bankfull.core import Batch, Budget, Ledger, Plan, State, restore, snapshot, start, step
+from bankfull.errors import BankfullError
 from bankfull.runtime.embedded.sources import Source
 
 #: Rows read from a stream at a time; bounds memory, and keeps the working set in the cache.
@@ -19,6 +20,9 @@ OnQuarantine = Callable[[str, pa.RecordBatch], None]
 
 class Joined:
     """Results of a query, computed as they are asked for.
+
+    A source that fails ends its stream: everything read so far is still joined, and the error is
+    raised after the last result (at once with ``strict=True``).
 
     An iterator of record batches. ``ledger`` is the account so far, ``quarantined`` the rows set
     aside (the first 10,000 a stream).
@@ -89,14 +93,23 @@ class Joined:
         return f"<bankfull join\n{self.explain()}\n>"
 
     def _run(self) -> Iterator[pa.RecordBatch]:
+        failed: BankfullError | None = None
         while self._open:
             name = self._furthest_behind()
-            rows = self._sources[name].read(self._batch_rows)
+            rows = None
+            try:
+                rows = self._sources[name].read(self._batch_rows)
+            except BankfullError as error:
+                if self.query.strict:
+                    raise
+                failed = failed or error
             if rows is None:
                 self._open.discard(name)
                 yield from self._steps(Batch(ended=frozenset([name])))
             else:
                 yield from self._steps(Batch({name: rows}))
+        if failed is not None:
+            raise failed
 
     def _furthest_behind(self) -> str:
         """Choose the open stream whose time has come the least far."""

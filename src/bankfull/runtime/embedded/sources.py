@@ -6,18 +6,14 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from bankfull.errors import PlanError, SourceError
-
-#: A source whose batches keep failing is given up after this many failures in a row.
-_FAILURES_MAX = 100
+from bankfull.errors import BankfullError, PlanError, SourceError
 
 
 class Source:
-    """Record batches of one stream. ``broken`` counts batches that could not be read."""
+    """Record batches of one stream."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         self.schema = schema
-        self.broken = 0
         self._batches: Iterator[pa.RecordBatch] = iter(batches)
         self._rest: pa.RecordBatch | None = None
 
@@ -30,23 +26,20 @@ class Source:
         return batch.slice(0, rows_max)
 
     def _next(self) -> pa.RecordBatch | None:
-        for _ in range(_FAILURES_MAX):
-            try:
-                batch = next(self._batches)
-            except StopIteration:
-                return None
-            except pa.ArrowException:
-                self.broken += 1  # Arrow could not decode this batch; the next one may be whole
-                continue
-            except Exception as error:
-                raise SourceError(f"a source failed while it was read: {error!r}") from error
-            if isinstance(batch, pa.RecordBatch):
-                return batch
-            raise SourceError(
-                f"a source gave a {type(batch).__name__} instead of a record batch: "
-                "yield pyarrow.RecordBatch objects"
-            )
-        raise SourceError(f"a source failed {_FAILURES_MAX} times in a row: it cannot be read")
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            return None
+        except BankfullError:
+            raise
+        except Exception as error:
+            raise SourceError(f"a source failed while it was read: {error!r}") from error
+        if isinstance(batch, pa.RecordBatch):
+            return batch
+        raise SourceError(
+            f"a source gave a {type(batch).__name__} instead of a record batch: "
+            "yield pyarrow.RecordBatch objects"
+        )
 
 
 def as_source(given: object, name: str) -> Source:

@@ -100,11 +100,11 @@ def _origins(kinds: tuple[pa.DataType, ...], integer: bool) -> list[int]:
     """Where the time may begin: at zero, before it, far away, at the edge of what is accepted."""
     if not integer:
         finest, coarsest = min(map(_unit, kinds)), max(map(_unit, kinds))
-        edge = 2**61 * min(finest, SECOND) // coarsest - 10
+        edge = (2**62 - 1) * min(finest, SECOND) // coarsest - 10
         edges = [edge, -edge - 20] if finest == coarsest and coarsest <= SECOND else []
         return [0, -7, 15_000 * (DAY // coarsest), *edges]
     if all(kind.equals(pa.int64()) for kind in kinds):
-        return [0, -7, 2**40, 2**61 - 10, -(2**61) - 5]
+        return [0, -7, 2**40, 2**62 - 11, -(2**62) - 4]
     return [0] if any(pa.types.is_unsigned_integer(kind) for kind in kinds) else [0, -7]
 
 
