@@ -126,7 +126,7 @@ class ArrowColumn:
             return pa.nulls(0, self.type)
         starts = np.asarray(self.starts, np.int64)
         where = np.searchsorted(starts, rows, side="right") - 1
-        used = np.unique(where)
+        used = np.flatnonzero(np.bincount(where, minlength=len(starts)))
         if used.size == 1:
             return self.chunks[used[0]].take(pa.array(rows - starts[used[0]]))
         order = np.argsort(where, kind="stable")

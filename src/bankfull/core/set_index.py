@@ -214,13 +214,13 @@ class SetIndex:
 
 def _new_scratch(rows: int, items: int) -> setjoin.Scratch:
     return setjoin.Scratch(
-        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int32),
         np.zeros(rows, np.float64),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
         np.zeros(items, np.int64),
         np.zeros(items, np.float64),
-        np.zeros(1, np.int64),
+        np.zeros(2, np.int64),
     )
 
 

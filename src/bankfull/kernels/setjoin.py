@@ -34,8 +34,8 @@ EMPTY = 0
 OVERLAP, CONTAINED, PRODUCT = 0, 1, 2
 #: ``Rule.search``.
 TIME_ORDERED, IDENTIFIER_ORDERED, SCAN = 0, 1, 2
-#: Counts of one turn stay below this; no set has as many items.
-TURN = 1 << 32
+#: Counts start afresh before they reach this.
+COUNT_MAX = 1 << 30
 #: Why a kernel returned.
 DONE, OUTPUT_FULL, LISTS_FULL = 0, 1, 2
 
@@ -84,7 +84,7 @@ class Rule(NamedTuple):
 class Scratch(NamedTuple):
     """Working memory: a count, a score and a stamp for every row, a mark for every item."""
 
-    counts: Int64
+    counts: NDArray[np.int32]
     score: Float64
     stamp: Int64
     found: Int64
@@ -270,6 +270,17 @@ def _first_entry(lists: Lists, item: int, low: int, oldest: int, rule: Rule) -> 
 
 
 @kernel
+def _next_zero(scratch: Scratch, size: int) -> Any:
+    """Return a number from which this search can count, above all counts of earlier ones."""
+    if scratch.turn[1] + size > COUNT_MAX:
+        scratch.counts[:] = 0
+        scratch.turn[1] = 0
+    zero = scratch.turn[1]
+    scratch.turn[1] = zero + size
+    return np.int32(zero)
+
+
+@kernel
 def _count_lists(
     own: Sets, i: int, other: Sets, lists: Lists, base: int, low: int, oldest: int,
     contained: bool, rule: Rule, scratch: Scratch,
@@ -277,25 +288,25 @@ def _count_lists(
     """Find the tuples that share enough items; returns (found, compared).
 
     A tuple is found at the moment its count reaches what it must, which is rare, so that the
-    inner loop runs without a branch to guess. Counts of earlier turns lie below ``zero`` and
-    need no setting back.
+    inner loop runs without a branch to guess. Counts of earlier searches are no higher than
+    ``zero`` and need no setting back.
     """
     found, compared = 0, 0
     counts, entries = scratch.counts, lists.entries
     start, size = own.starts[i] - own.first, own.sizes[i]
-    zero = scratch.turn[0] * TURN
-    enough = zero + (size if rule.kind == CONTAINED else np.int64(rule.at_least))
+    zero = _next_zero(scratch, size)
+    enough = zero + np.int32(size if rule.kind == CONTAINED else min(rule.at_least, size + 1))
     by_size = rule.kind == CONTAINED and not contained
     for k in range(start, start + size):
         item = own.items[k]
         begin, stop = _first_entry(lists, item, low, oldest, rule), lists.stop[item]
         compared += stop - begin
-        for p in range(begin, stop):
-            x = entries[p] - base
-            now = max(counts[x], zero) + 1
+        for entry in entries[begin:stop]:
+            x = np.uint64(entry - base)  # unsigned: no check for indexes from the end
+            now = max(counts[x], zero) + np.int32(1)
             counts[x] = now
             if by_size:
-                enough = zero + other.sizes[x]
+                enough = zero + np.int32(other.sizes[x])
             if now == enough:
                 scratch.found[found] = x
                 scratch.score[x] = enough - zero
