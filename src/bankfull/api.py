@@ -193,6 +193,13 @@ def session(name: str = "bankfull", master: str | None = None, **config: object)
     return make(name, master, **config)
 
 
+def listen(spark: Any, to: Any) -> Any:
+    """Report every micro-batch of a session's joins to a file (lines of JSON) or a function."""
+    from bankfull.runtime.spark import listen as add
+
+    return add(spark, to)
+
+
 def rows(count: int) -> Rows:
     """A count window: the most recent ``count`` tuples of a stream are joinable."""
     return Rows(count)
@@ -301,6 +308,7 @@ __all__ = [
     "equal",
     "join",
     "joins",
+    "listen",
     "overlap",
     "rows",
     "session",

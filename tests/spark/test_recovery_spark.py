@@ -8,6 +8,7 @@ commit left in the state is the same. The long forms run under ``make soak``.
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -209,22 +210,29 @@ def test_refusal_of_a_changed_query(runner: Fresh) -> None:
     check_output(case, half.rows(output_schema(case)))
 
 
-@pytest.mark.parametrize("change", ["fewer", "more", "other order", "other type"])
-def test_refusal_of_changed_columns(change: str, runner: Fresh) -> None:
+def test_refusal_of_changed_columns(runner: Fresh) -> None:
     """Stored rows have the columns they had: others are refused in words, not misread."""
     case = pair(Equal((("k",),)), within(5), seed=405)
     half = _half_way(runner(), case, buckets=2)
     frames = _frames(half, case)
-    kept = [name for name in frames["a"].columns if name != "big"]
-    changed = {
+    whole = frames["a"]
+    kept = [name for name in whole.columns if name not in ("t", "k", "big")]
+    changes = {
         "fewer": ["t", "k", "row_a"],
         "more": ["*", "1 AS one"],
-        "other order": ["t", "big", *kept[1:]],
-        "other type": [*kept, "CAST(big AS double) AS big"],
+        "other type": ["t", "k", *kept, "CAST(big AS double) AS big"],
+        "other order": ["big" if c == "k" else "k" if c == "big" else c for c in whole.columns],
     }
-    frames["a"] = frames["a"].selectExpr(*changed[change])
-    with pytest.raises(Exception, match=r"(?i)column.*changed.*new checkpoint"):
-        half.drain(joined(case.query, frames, 2))
+    answers = {}
+    for change, columns in changes.items():
+        frames["a"] = whole.selectExpr(*columns)
+        try:
+            half.drain(joined(case.query, frames, 2))
+            answers[change] = "accepted"
+        except Exception as refusal:
+            answers[change] = str(refusal).partition("SQLSTATE")[0][-300:]
+    for change, answer in answers.items():
+        assert re.search(r"(?i)column.*changed.*new checkpoint", answer), f"{change}: {answers}"
 
 
 def test_refusal_of_a_damaged_checkpoint(runner: Fresh) -> None:
@@ -271,8 +279,8 @@ def _half_way(runner: Runner, case: Case, buckets: int) -> Runner:
     runner.write(case, 20)
     aside = []
     for path in sorted(runner.input.rglob("*.parquet")):
-        if int(path.stem) >= 2:
-            aside.append((path, path.with_suffix(".later")))
+        if int(path.stem) >= 2:  # a file whose name begins with an underline is not read
+            aside.append((path, path.with_name(f"_{path.name}")))
             shutil.move(*aside[-1])
     runner.drain(joined(case.query, _frames(runner, case), buckets))
     for path, hidden in aside:

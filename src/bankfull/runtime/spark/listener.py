@@ -1,0 +1,51 @@
+"""Spark's progress reports as telemetry events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from bankfull.telemetry import Event, EventLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Listener(StreamingQueryListener):
+    """Hands every micro-batch of a bankfull query to ``on_event``; other queries are left alone."""
+
+    def __init__(self, on_event: Callable[[Event], None]) -> None:
+        self.on_event = on_event
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Nothing to report yet."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Report one micro-batch."""
+        progress = event.progress
+        counts = progress.observedMetrics.get("bankfull")
+        if counts is None:
+            return
+        name = progress.name or str(progress.id)
+        seconds = progress.batchDuration / 1000
+        flat = {key: int(value or 0) for key, value in counts.asDict().items()}
+        self.on_event(Event.of(name, progress.batchId, progress.timestamp, seconds, flat))
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Nothing happened."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """The query is over."""
+
+
+def listen(spark: SparkSession, to: str | Callable[[Event], None]) -> Listener:
+    """Report every micro-batch of the session's bankfull queries.
+
+    ``to`` is a file for lines of JSON, or a function that takes each
+    :class:`bankfull.telemetry.Event`. Stop with ``spark.streams.removeListener``.
+    """
+    listener = Listener(EventLog(to).write if isinstance(to, str) else to)
+    spark.streams.addListener(listener)
+    return listener

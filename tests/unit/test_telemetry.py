@@ -1,0 +1,37 @@
+"""Unit tests of telemetry: events survive the file, which never grows beyond its bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bankfull.telemetry import Event, EventLog, read_events
+
+
+def event(batch: int) -> Event:
+    return Event.of("q", batch, "2024-01-01T00:00:00Z", 0.25, {"a.arrived": batch, "j.emitted": 1})
+
+
+def test_events_are_read_back_as_written(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "deep" / "events.ndjson")
+    for batch in range(5):
+        log.write(event(batch))
+    assert list(read_events(log.path)) == [event(batch) for batch in range(5)]
+
+
+def test_a_line_cut_off_by_a_crash_is_passed_over(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.ndjson")
+    log.write(event(1))
+    whole = log.path.read_text()
+    log.path.write_text(whole + whole[:20] + "\n")
+    log.write(event(2))
+    assert [read.batch for read in read_events(log.path)] == [1, 2]
+
+
+def test_the_file_is_turned_over_at_its_bound(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.ndjson", bytes_max=1000)
+    for batch in range(200):
+        log.write(event(batch))
+    sizes = [path.stat().st_size for path in tmp_path.iterdir()]
+    assert len(sizes) == 2
+    assert max(sizes) < 1200
+    assert list(read_events(log.path))[-1].batch == 199
