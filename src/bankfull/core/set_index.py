@@ -11,13 +11,13 @@ from bankfull.core.index import Found, Results, new_clock, unseen, wind
 from bankfull.core.lanes import Lane, Lanes
 from bankfull.core.log import Log
 from bankfull.core.plan import JoinPlan
-from bankfull.kernels import setjoin
+from bankfull.kernels import postings, setjoin
 from bankfull.spec import Overlap, Similar, Subset
 
 _SEARCH = {
-    "inverted": setjoin.TIME_ORDERED,
-    "identifier": setjoin.IDENTIFIER_ORDERED,
-    "scan": setjoin.SCAN,
+    "inverted": postings.TIME_ORDERED,
+    "identifier": postings.IDENTIFIER_ORDERED,
+    "scan": postings.SCAN,
 }
 #: Forget items that no stored tuple holds once their number has grown this much.
 _FORGET_AFTER = 4096
@@ -59,10 +59,10 @@ class SetSide:
         self.flat.expire(first)
         self.flat.shrink()
 
-    def view(self) -> setjoin.Sets:
+    def view(self) -> postings.Sets:
         """Return the arrays for the kernels."""
         weights = self.weights.data if self.weights is not None else _NO_WEIGHTS
-        return setjoin.Sets(
+        return postings.Sets(
             self.log.times.data,
             self.sizes.data,
             self.starts.data,
@@ -91,7 +91,7 @@ class SetSide:
         asked = int(lists.used[1])
         size = room + room // 4 + asked + 16
         packed = _new_lists(lists.begin.size, size, lists.weights.size > 0)
-        setjoin.repack(lists, packed, self.log.lanes.start)
+        postings.repack(lists, packed, self.log.lanes.start)
         self.lists = packed
 
     def nbytes(self) -> int:
@@ -102,11 +102,11 @@ class SetSide:
 _NO_WEIGHTS: NDArray[np.float64] = np.zeros(0, np.float64)
 
 
-def _new_lists(items: int, room: int, weighted: bool) -> setjoin.Lists:
+def _new_lists(items: int, room: int, weighted: bool) -> postings.Lists:
     origin, begin, stop, end = np.zeros((4, items), np.int64)
     weights = np.zeros(room if weighted else 0, np.float64)
     entries, used = np.zeros(room, np.int64), np.zeros(2, np.int64)
-    return setjoin.Lists(origin, begin, stop, end, entries, weights, used)
+    return postings.Lists(origin, begin, stop, end, entries, weights, used)
 
 
 class SetIndex:
@@ -117,7 +117,7 @@ class SetIndex:
         self.logs = logs
         self.clock = new_clock(plan, logs)
         self.rule = _rule(plan)
-        self.weighted = self.rule.kind == setjoin.PRODUCT
+        self.weighted = self.rule.kind == postings.PRODUCT
         self.interner = sets.Interner()
         self.sides = [SetSide(log, self.weighted) for log in logs]
         self.results = Results(2)
@@ -161,9 +161,9 @@ class SetIndex:
         """Forget items of tuples that left; identifier-sorted lists forget them at once."""
         own = self.sides[side]
         start = own.log.lanes.start
-        if self.rule.search == setjoin.IDENTIFIER_ORDERED:
+        if self.rule.search == postings.IDENTIFIER_ORDERED:
             base = own.log.lanes.base
-            setjoin.remove(own.lists, own.view(), base, before, start, self.rule)
+            postings.remove(own.lists, own.view(), base, before, start, self.rule)
         own.expire()
         if self.interner.known > self._forget_at:
             self.rebuild()
@@ -191,7 +191,7 @@ class SetIndex:
             own.know(self.interner.known)
             start, stop = starts[side], int(self.clock.cursor[side])
             while start < stop:
-                start = setjoin.insert_stored(
+                start = postings.insert_stored(
                     own.lists, own.view(), log.lanes.base, log.lanes.start, start, stop, self.rule
                 )
                 if start < stop:
@@ -224,11 +224,11 @@ def _new_scratch(rows: int, items: int) -> setjoin.Scratch:
     )
 
 
-def _rule(plan: JoinPlan) -> setjoin.Rule:
+def _rule(plan: JoinPlan) -> postings.Rule:
     predicate, search = plan.predicate, _SEARCH[plan.search]
     if isinstance(predicate, Overlap):
-        return setjoin.Rule(setjoin.OVERLAP, -1, float(predicate.at_least), search)
+        return postings.Rule(postings.OVERLAP, -1, float(predicate.at_least), search)
     if isinstance(predicate, Similar):
-        return setjoin.Rule(setjoin.PRODUCT, -1, predicate.at_least, search)
+        return postings.Rule(postings.PRODUCT, -1, predicate.at_least, search)
     contained = 0 if isinstance(predicate, Subset) else 1
-    return setjoin.Rule(setjoin.CONTAINED, contained, 0.0, search)
+    return postings.Rule(postings.CONTAINED, contained, 0.0, search)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bankfull.core.keys import binary_parts
 from bankfull.kernels.intern import Items, intern, rehash, tidy_sets
-from bankfull.kernels.setjoin import NO_SET
+from bankfull.kernels.postings import NO_SET
 
 
 @dataclass(frozen=True)

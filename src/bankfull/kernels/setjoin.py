@@ -1,18 +1,14 @@
-"""Joins of sets and weighted sets: inverted index with time-ordered lists, or a plain scan.
+"""Joins of sets and weighted sets: by inverted lists, or by a plain scan.
 
-A tuple's items are small numbers (``intern.py``) in the order of their values. The index keeps,
-for every item, the list of the tuples that hold it. Lists are contiguous and ordered by arrival:
-an insertion appends, expired tuples are dropped from the front whenever a search or an insertion
-comes by, and a search can begin at any moment of the window.
+A tuple's items are small numbers (``intern.py``) in the order of their values; ``postings.py``
+keeps the lists. A search visits the lists of the arriving tuple's items and counts, for every
+tuple in them, what it shares.
 
 Reference: Gedik, Wu, Yu, Liu, *CPU Load Shedding for Binary Stream Joins*, section 4.2.
-Deviations: lists are arrays that double instead of linked lists (a search touches thousands of
-entries a tuple, next to each other); a search adds up scores in an array over the window instead
-of merging the lists with a heap, which visits the same entries without the heap; the scan marks
-the items of the arriving tuple instead of merging sorted items, so that weights are added in the
-same order everywhere. The identifier-sorted variant orders a list by a scrambled identifier, as
-pointers would be: insertion searches and shifts, expiry is eager.
-Cost: insertion constant amortised; search, the entries of the tuple's lists within the window.
+Deviations: a search adds up counts in an array over the window instead of merging the lists with
+a heap, which visits the same entries without the heap; the scan marks the items of the arriving
+tuple instead of merging sorted items, so that weights are added in the same order everywhere.
+Cost: the entries of the tuple's lists within the window.
 """
 
 from __future__ import annotations
@@ -23,62 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels.compiler import Float64, Int64, kernel
-from bankfull.kernels.hashing import mix
 from bankfull.kernels.merge import Clock, raise_low
+from bankfull.kernels.postings import (
+    CONTAINED,
+    EMPTY,
+    NO_SET,
+    PRODUCT,
+    SCAN,
+    TIME_ORDERED,
+    Lists,
+    Rule,
+    Sets,
+    drop_expired,
+    insert,
+)
 
-#: ``sizes`` of a tuple whose set is null: stored, never found.
-NO_SET = -1
-#: The item under which empty sets are listed where a predicate can match them.
-EMPTY = 0
-#: ``Rule.kind``.
-OVERLAP, CONTAINED, PRODUCT = 0, 1, 2
-#: ``Rule.search``.
-TIME_ORDERED, IDENTIFIER_ORDERED, SCAN = 0, 1, 2
 #: Counts start afresh before they reach this.
 COUNT_MAX = 1 << 30
 #: Why a kernel returned.
 DONE, OUTPUT_FULL, LISTS_FULL = 0, 1, 2
-
-
-class Sets(NamedTuple):
-    """The stored tuples of one stream.
-
-    Row i holds ``sizes[i]`` items from ``items[starts[i] - first]`` on.
-    """
-
-    times: Int64
-    sizes: Int64
-    starts: Int64
-    first: int
-    items: NDArray[np.int32]
-    weights: Float64
-
-
-class Lists(NamedTuple):
-    """Item to tuples. Item k owns ``entries[origin[k]:room[k]]``, in use from begin to stop.
-
-    ``used[0]`` entries belong to some item; ``used[1]`` is what a refused insertion needed.
-    """
-
-    origin: Int64
-    begin: Int64
-    stop: Int64
-    room: Int64
-    entries: Int64
-    weights: Float64
-    used: Int64
-
-
-class Rule(NamedTuple):
-    """What matches and how it is searched.
-
-    ``contained`` is the stream whose set must lie within the other's (CONTAINED only).
-    """
-
-    kind: int
-    contained: int
-    at_least: float
-    search: int
 
 
 class Scratch(NamedTuple):
@@ -94,177 +53,11 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def _identifier(seq: int) -> np.uint64:
-    """Return a unique number without any order in time, as an address would be."""
-    return mix(np.uint64(seq))
-
-
-@kernel
-def _place(lists: Lists, item: int, seq: int) -> Any:
-    """Return where ``seq`` belongs in an identifier-sorted list."""
-    low, high = lists.begin[item], lists.stop[item]
-    wanted = _identifier(seq)
-    while low < high:
-        middle = (low + high) // 2
-        if _identifier(lists.entries[middle]) < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def _drop_expired(lists: Lists, item: int, oldest: int) -> None:
-    """Drop what expired from the front of a time-ordered list."""
-    begin, stop = lists.begin[item], lists.stop[item]
-    while begin < stop and lists.entries[begin] < oldest:
-        begin += 1
-    lists.begin[item] = begin
-
-
-@kernel
-def _larger(entries: int) -> int:
-    """Return the room that a list gets when it outgrows its home."""
-    return entries + entries // 2 + 2
-
-
-@kernel
-def _room_needed(lists: Lists, items: NDArray[np.int32]) -> int:
-    """Return the most entries that listing a tuple under ``items`` may newly claim."""
-    needed = 0
-    for item in items:
-        if lists.stop[item] == lists.room[item]:
-            needed += _larger(lists.stop[item] - lists.begin[item])
-    return needed
-
-
-@kernel
-def _make_room(lists: Lists, item: int) -> None:
-    """Give a full list space behind its last entry: shift it down, or move it to a larger home."""
-    begin, stop, origin = lists.begin[item], lists.stop[item], lists.origin[item]
-    live = stop - begin
-    home = origin
-    if 2 * live > lists.room[item] - origin or live == 0:
-        if live > 0 or lists.room[item] == origin:
-            home = lists.used[0]
-            lists.used[0] = home + _larger(live)
-            lists.room[item] = lists.used[0]
-            lists.origin[item] = home
-    for k in range(live):
-        lists.entries[home + k] = lists.entries[begin + k]
-    if lists.weights.size > 0:
-        for k in range(live):
-            lists.weights[home + k] = lists.weights[begin + k]
-    lists.begin[item] = home
-    lists.stop[item] = home + live
-
-
-@kernel
-def _list(lists: Lists, item: int, seq: int, weight: float, by_identifier: bool) -> None:
-    """Enter a tuple in one item's list."""
-    if lists.stop[item] == lists.room[item]:
-        _make_room(lists, item)
-    at = lists.stop[item]
-    if by_identifier:
-        at = _place(lists, item, seq)
-        for k in range(lists.stop[item], at, -1):
-            lists.entries[k] = lists.entries[k - 1]
-        if lists.weights.size > 0:
-            for k in range(lists.stop[item], at, -1):
-                lists.weights[k] = lists.weights[k - 1]
-    lists.entries[at] = seq
-    if lists.weights.size > 0:
-        lists.weights[at] = weight
-    lists.stop[item] += 1
-
-
-@kernel
-def insert(lists: Lists, own: Sets, i: int, seq: int, oldest: int, rule: Rule) -> bool:
-    """List tuple ``seq`` (row i) under its items; False, with nothing done, when room is short."""
-    by_identifier = rule.search == IDENTIFIER_ORDERED
-    size, start = own.sizes[i], own.starts[i] - own.first
-    if size == NO_SET or rule.search == SCAN:
-        return True
-    items = own.items[start : start + size]
-    if not by_identifier:
-        for item in items:
-            _drop_expired(lists, item, oldest)
-    needed = _room_needed(lists, items)
-    if size == 0:
-        needed += _larger(lists.stop[EMPTY] - lists.begin[EMPTY])
-    if lists.used[0] + needed > lists.entries.size:
-        lists.used[1] = needed
-        return False
-    if size == 0 and rule.kind == CONTAINED:
-        _list(lists, EMPTY, seq, 0.0, by_identifier)
-    for k in range(size):
-        weight = own.weights[start + k] if lists.weights.size > 0 else 0.0
-        _list(lists, items[k], seq, weight, by_identifier)
-    return True
-
-
-@kernel
-def insert_stored(
-    lists: Lists, side: Sets, base: int, oldest: int, start: int, stop: int, rule: Rule
-) -> int:
-    """List the tuples ``start`` to ``stop`` anew; returns the first one without room, or stop."""
-    for seq in range(start, stop):
-        if not insert(lists, side, seq - base, seq, oldest, rule):
-            return seq
-    return stop
-
-
-@kernel
-def _unlist(lists: Lists, item: int, seq: int) -> None:
-    """Remove a tuple from one identifier-sorted list."""
-    at = _place(lists, item, seq)
-    for k in range(at, lists.stop[item] - 1):
-        lists.entries[k] = lists.entries[k + 1]
-    if lists.weights.size > 0:
-        for k in range(at, lists.stop[item] - 1):
-            lists.weights[k] = lists.weights[k + 1]
-    lists.stop[item] -= 1
-
-
-@kernel
-def remove(lists: Lists, side: Sets, base: int, start: int, stop: int, rule: Rule) -> None:
-    """Take the expired tuples ``start`` to ``stop`` out of identifier-sorted lists."""
-    for seq in range(start, stop):
-        i = seq - base
-        if side.sizes[i] == 0 and rule.kind == CONTAINED:
-            _unlist(lists, EMPTY, seq)
-        start_item = side.starts[i] - side.first
-        for k in range(start_item, start_item + side.sizes[i]):
-            _unlist(lists, side.items[k], seq)
-
-
-@kernel
-def repack(lists: Lists, packed: Lists, oldest: int) -> None:
-    """Copy every list into ``packed``, without expired tuples, with half as much room to spare."""
-    used = 0
-    for item in range(lists.begin.size):
-        if lists.stop[item] == lists.begin[item]:
-            packed.origin[item] = packed.begin[item] = packed.stop[item] = packed.room[item] = 0
-            continue
-        packed.origin[item] = packed.begin[item] = used
-        for k in range(lists.begin[item], lists.stop[item]):
-            if lists.entries[k] >= oldest:
-                packed.entries[used] = lists.entries[k]
-                if lists.weights.size > 0:
-                    packed.weights[used] = lists.weights[k]
-                used += 1
-        packed.stop[item] = used
-        used += (used - packed.begin[item]) // 2 + 1
-        packed.room[item] = used
-    packed.used[0] = used
-
-
-@kernel
 def _first_entry(lists: Lists, item: int, low: int, oldest: int, rule: Rule) -> Any:
     """Return where in an item's list the search begins."""
     if rule.search != TIME_ORDERED:
         return lists.begin[item]
-    _drop_expired(lists, item, oldest)
+    drop_expired(lists, item, oldest)
     begin, stop = lists.begin[item], lists.stop[item]
     return begin + np.searchsorted(lists.entries[begin:stop], low)
 
@@ -408,7 +201,7 @@ def _search(
     )
     if rule.kind == CONTAINED and not contained:
         if rule.search == TIME_ORDERED:
-            _drop_expired(lists, EMPTY, oldest)
+            drop_expired(lists, EMPTY, oldest)
         empty = lists.stop[EMPTY] - lists.begin[EMPTY]
         found = _add_empty(lists, base, scratch, found)
         compared += empty
