@@ -75,4 +75,29 @@ def check_session(frame: DataFrame) -> SparkSession:
             f"the session keeps streaming state elsewhere than in RocksDB: set {_PROVIDER} to "
             f"{_ROCKSDB} before the query starts, or make the session with bf.session()"
         )
+    if not str(spark.sparkContext.master).startswith("local"):
+        _check_executors(spark)
     return spark
+
+
+def _check_executors(spark: SparkSession) -> None:
+    """Ask the executors whether they have the library; a nested function travels by value."""
+
+    def probe(_: int) -> str:
+        try:
+            import bankfull
+        except ImportError as error:
+            import sys as worker
+
+            return f"{worker.executable}: {error}"
+        return str(bankfull.__version__)
+
+    from bankfull import __version__
+
+    cores = spark.sparkContext.defaultParallelism
+    answers = set(spark.sparkContext.parallelize(range(cores), cores).map(probe).collect())
+    for answer in sorted(answers - {__version__}):
+        raise PlanError(
+            f"an executor cannot run the join ({answer}; the driver has {__version__}): install "
+            "the same bankfull[spark] in the interpreter that PYSPARK_PYTHON names there"
+        )
