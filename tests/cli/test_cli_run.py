@@ -107,6 +107,47 @@ def test_text_is_also_read_compressed(tmp_path: Path) -> None:
     assert shop.rows_of(shop.read(tmp_path / "joined.arrow")) == shop.pairs(orders, payments)
 
 
+def _folder_job(folder: Path, form: str = "parquet") -> tuple[Path, pa.Table, pa.Table]:
+    """Orders in a folder of three files, payments in one file."""
+    orders, payments = shop.make()
+    (folder / "orders").mkdir()
+    for number in range(3):
+        suffix = shop.SUFFIX[form]
+        shop.write(orders.slice(20 * number, 20), folder / "orders" / f"part-{number}{suffix}")
+    (folder / "orders" / "_SUCCESS").touch()
+    shop.write(payments, folder / "payments.parquet")
+    file = shop.job(folder, "orders", "payments.parquet", '[output]\npath = "joined.parquet"')
+    file.write_text(file.read_text().replace('"orders"', f'"orders"\nformat = "{form}"'))
+    return file, orders, payments
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_folder_of_files_is_one_stream(tmp_path: Path, form: str) -> None:
+    file, orders, payments = _folder_job(tmp_path, form)
+    code, stdout, stderr = run(file, "--json")
+    assert code == 0, stderr
+    told = json.loads(stdout)
+    assert told["rows_in"] == 120
+    found = shop.rows_of(shop.read(tmp_path / "joined.parquet"))
+    assert found == shop.pairs(orders, payments)
+
+
+def test_folders_that_are_no_stream_are_refused(tmp_path: Path) -> None:
+    file, orders, _ = _folder_job(tmp_path)
+    text = file.read_text()
+    file.write_text(text.replace('format = "parquet"', 'format = "csv"'))
+    assert "csv files are read one by one" in run(file)[2]
+    file.write_text(text)
+    shop.write(orders.select(["order_id"]), tmp_path / "orders" / "part-9.parquet")
+    assert "part-9.parquet has other columns or types than" in run(file)[2]
+    (tmp_path / "orders" / "year=2024").mkdir()
+    assert "has a folder 'year=2024' inside" in run(file)[2]
+    for path in (tmp_path / "orders").glob("[py]*"):
+        path.rmdir() if path.is_dir() else path.unlink()
+    assert "is a folder without files" in run(file)[2]
+    assert not (tmp_path / "joined.parquet").exists()
+
+
 def test_many_blocks_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks cut the files everywhere, also within quoted line breaks."""
     for module in ("csvrows", "jsonlines"):

@@ -12,8 +12,11 @@ from bankfull.cli.console import Json, Quiet, messages, print_json, refusals, re
 if TYPE_CHECKING:
     from rich.table import Table
 
-_NAMES = ("embedded",)
-_WORKLOADS = ("equi", "overlap", "length", "startup")
+_WORKLOADS = {
+    "embedded": ("equi", "overlap", "length", "startup"),
+    "spark": ("join60", "join600", "window10x", "cores", "overlap"),
+}
+_REPEATS = {"embedded": 3, "spark": 1}
 _Interpreter = Annotated[
     Path | None,
     typer.Option(exists=True, dir_okay=False, help="A Python that has it installed."),
@@ -22,65 +25,80 @@ _Interpreter = Annotated[
 
 def bench(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="What to measure: embedded.")
+        str, typer.Argument(metavar="NAME", help="What to measure: embedded, spark.")
     ] = "embedded",
     json: Json = False,
     quiet: Quiet = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A tenth of the size, to try it out.")
     ] = False,
-    repeats: Annotated[int, typer.Option(min=1, help="Turns a system; the best counts.")] = 3,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="Turns a system; the best counts. Without: 3, on Spark 1."),
+    ] = None,
     only: Annotated[
-        str | None, typer.Option(help=f"One workload: {', '.join(_WORKLOADS)}.")
+        str | None, typer.Option(help="Some of the workloads, with commas between them.")
     ] = None,
     pathway_python: _Interpreter = None,
     flink_python: _Interpreter = None,
 ) -> None:
-    """Measure the embedded runtime beside other systems, all in this run.
+    """Measure a runtime beside other systems, all in this run.
 
-    Workloads: equi (2 x 2,000,000 rows, equal keys within a minute, against DuckDB and, where
-    they are installed, Pathway and Flink), overlap (sets with 3 items in common: inverted index,
-    identifier-sorted index, scan), length (ten times the stream: time and memory), startup.
+    Workloads of embedded: equi (2 x 2,000,000 rows, equal keys within a minute, against DuckDB
+    and, where they are installed, Pathway and Flink), overlap (sets with 3 items in common:
+    inverted index, identifier-sorted index, scan), length (ten times the stream: time and
+    memory), startup.
+
+    Workloads of spark, about ten minutes: join60 and join600 (equal keys within 60 and 600
+    seconds, against Spark's own join and against only moving the rows), window10x (ten times the
+    window at equal output), cores (two against one), overlap (against explode, join and count).
     """
-    _check("NAME", name, _NAMES)
-    _check("--only", only, _WORKLOADS)
+    _check("NAME", name, tuple(_WORKLOADS))
+    workloads = tuple(only.split(",")) if only else _WORKLOADS[name]
+    for workload in workloads:
+        _check("--only", workload, _WORKLOADS[name])
     with refusals(json):
         others = {"pathway": pathway_python, "flink": flink_python}
-        report = _measure(quick, repeats, only, others, shown=not (json or quiet))
+        turns = repeats or _REPEATS[name]
+        report = _measure(name, workloads, quick, turns, others, shown=not (json or quiet))
         if json:
             print_json(report)
         else:
             _print(report)
 
 
-def _check(what: str, given: str | None, known: tuple[str, ...]) -> None:
+def _check(what: str, given: str, known: tuple[str, ...]) -> None:
     from bankfull.errors import closest
 
-    if given is not None and given not in known:
+    if given not in known:
         raise typer.BadParameter(f"{given!r} is unknown: {closest(given, known)}", param_hint=what)
 
 
 def _measure(
-    quick: bool, repeats: int, only: str | None, interpreters: dict[str, Path | None], shown: bool
+    name: str,
+    workloads: tuple[str, ...],
+    quick: bool,
+    repeats: int,
+    interpreters: dict[str, Path | None],
+    shown: bool,
 ) -> dict[str, Any]:
     import os
     import platform
-    from importlib import import_module
 
-    from bankfull.cli.benchmarks import others
-    from bankfull.cli.benchmarks.targets import targets
+    from bankfull.cli.benchmarks import spark_targets, targets
 
     console = messages()
     found: list[dict[str, Any]] = []
-    for workload in [only] if only else _WORKLOADS:
+    for workload in workloads:
         if shown:
             console.print(f"measuring {workload} ...")
-        module = import_module(f"bankfull.cli.benchmarks.{workload}")
-        found += module.measure(quick, repeats)
-        if workload == "equi":
-            found += others.measure(quick, interpreters, rows_out=found[0]["rows_out"])
+        if name == "spark":
+            found += _on_spark(workload, quick, repeats)
+        else:
+            found += _embedded(workload, quick, repeats, interpreters)
+    promised = spark_targets if name == "spark" else targets
     return {
-        "bench": "embedded",
+        "bench": name,
         "quick": quick,
         "repeats": repeats,
         "machine": {
@@ -89,8 +107,30 @@ def _measure(
             "cores": os.cpu_count(),
         },
         "results": found,
-        "targets": targets(found),
+        "targets": promised.targets(found),
     }
+
+
+def _embedded(
+    workload: str, quick: bool, repeats: int, interpreters: dict[str, Path | None]
+) -> list[dict[str, Any]]:
+    from importlib import import_module
+
+    from bankfull.cli.benchmarks import others
+
+    module = import_module(f"bankfull.cli.benchmarks.{workload}")
+    found: list[dict[str, Any]] = module.measure(quick, repeats)
+    if workload == "equi":
+        found += others.measure(quick, interpreters, rows_out=found[0]["rows_out"])
+    return found
+
+
+def _on_spark(workload: str, quick: bool, repeats: int) -> list[dict[str, Any]]:
+    from bankfull.cli.benchmarks import spark
+    from bankfull.runtime.spark.session import require_spark
+
+    require_spark()
+    return spark.measure(workload, quick, repeats)
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -121,7 +161,7 @@ def _add(table: Table, one: dict[str, Any]) -> None:
         return
     rate = f"{one['rows_per_s']:,}" if one["rows_per_s"] else "-"
     ratios = [f"{key.replace('_', ' ')} {one[key]}" for key in one if "ratio" in key]
-    notes = [one[key] for key in ("items", "note") if key in one] + ratios
+    notes = [str(one[key]) for key in ("items", "note") if key in one] + ratios
     if "length" in one:
         notes.insert(0, f"{one['length']} x the stream, {one['ns_per_tuple']} ns/tuple")
     seconds = f"{one['seconds']:.3f}"

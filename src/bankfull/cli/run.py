@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bankfull.cli.console import Json, Quiet, messages, print_json, refusals
+from bankfull.cli.spark_engine import Choice, Engine
 
 if TYPE_CHECKING:
     from bankfull.cli.execute import Execution
     from bankfull.cli.jobfile import Job
+    from bankfull.cli.spark_run import Outcome
 
 _STANDARD = "-"
 
@@ -24,6 +26,7 @@ def run(
             metavar="FILE", exists=True, dir_okay=False, readable=True, help="The TOML file."
         ),
     ],
+    engine: Choice = Engine.embedded,
     json: Json = False,
     quiet: Quiet = False,
     explain: Annotated[
@@ -34,7 +37,8 @@ def run(
 
     \b
     [streams.orders]
-    path = "orders.parquet"    # relative to this file; "-" is standard input
+    path = "orders.parquet"    # relative to this file; "-" is standard input;
+                               # a folder of Parquet or Arrow files is one stream
     time = "ordered_at"        # the column that says when a row happened
     late = "30 seconds"        # how far time may go back (default: not at all)
     # format = "parquet"       # parquet, arrow, csv, jsonl (default: by suffix)
@@ -64,6 +68,13 @@ def run(
 
     Before the first table may stand strict = true (bad rows end the run) and basic_window.
 
+    --engine spark gives the same rows in the same types, in no particular order. Files are read
+    and written by this process and staged in a temporary folder (TMPDIR), so this is for trying
+    a job or for more cores, not for data that one machine cannot read; for that, and for live
+    streams, call bf.join on your own DataFrames. Refused: values that Spark cannot hold (times
+    finer than microseconds, whole numbers from 2**63). With count windows, rows of one stream
+    with equal times may count in another order.
+
     Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage.
     """
     with refusals(json):
@@ -76,7 +87,37 @@ def run(
                 f"name a file under [output] path in {file.name}",
                 param_hint="--json",
             )
-        _run(job, json, quiet, explain)
+        if engine is Engine.spark and not explain:
+            _run_spark(job, json, quiet)
+        else:
+            _run(job, json, quiet, explain)
+
+
+def _run_spark(job: Job, json: bool, quiet: bool) -> None:
+    from bankfull.cli.spark_line import line
+    from bankfull.cli.spark_run import run_on_spark
+
+    with line(shown=not (json or quiet)) as told:
+        outcome = run_on_spark(job, told)
+    if json:
+        print_json(_report(job, outcome, outcome.ledger(), outcome.unreadable))
+    elif not quiet:
+        _print_spark(job, outcome)
+
+
+def _print_spark(job: Job, outcome: Outcome) -> None:
+    from bankfull.cli.summary import streams_table
+
+    console = messages()
+    console.print(streams_table(outcome.ledger()["streams"], outcome.unreadable))
+    for name, emitted in outcome.emitted.items() if len(outcome.emitted) > 1 else ():
+        console.print(f"join {name}: {emitted:,} rows", soft_wrap=True)
+    target = "standard output" if job.output.path == _STANDARD else job.output.path
+    console.print(
+        f"{outcome.rows_in:,} rows in, {outcome.rows_out:,} rows out to {target} in "
+        f"{outcome.seconds:.1f} s on Spark ({outcome.start_s:.1f} s of it to start Spark)",
+        soft_wrap=True,
+    )
 
 
 def _run(job: Job, json: bool, quiet: bool, explain: bool) -> None:
@@ -86,7 +127,7 @@ def _run(job: Job, json: bool, quiet: bool, explain: bool) -> None:
 
     if explain:
         with opened(replace(job, quarantine=None)) as execution:
-            _print_plan(execution, json)
+            _print_plan(job, execution, json)
         return
     with (
         opened(job) as execution,
@@ -95,30 +136,36 @@ def _run(job: Job, json: bool, quiet: bool, explain: bool) -> None:
     ):
         execution.run(sink)
     if json:
-        print_json(_report(job, execution))
+        unreadable = {name: source.unreadable for name, source in execution.sources.items()}
+        print_json(_report(job, execution, execution.joined.ledger.as_dict(), unreadable))
     elif not quiet:
         from bankfull.cli.summary import print_summary
 
         print_summary(messages(), execution, job.output.path)
 
 
-def _print_plan(execution: Execution, json: bool) -> None:
+def _print_plan(job: Job, execution: Execution, json: bool) -> None:
     if json:
-        print_json({"query": _query(execution), "plan": execution.joined.explain()})
+        print_json({"query": _query(job), "plan": execution.joined.explain()})
     else:
         print(execution.joined.explain())
 
 
-def _report(job: Job, execution: Execution) -> dict[str, Any]:
-    seconds = execution.seconds
+def _report(
+    job: Job, done: Execution | Outcome, ledger: dict[str, Any], unreadable: dict[str, int]
+) -> dict[str, Any]:
+    from bankfull.cli.execute import Execution
+
+    seconds = done.seconds
     return {
-        "query": _query(execution),
-        "ledger": execution.joined.ledger.as_dict(),
-        "unreadable": {name: source.unreadable for name, source in execution.sources.items()},
-        "rows_in": execution.rows_in,
-        "rows_out": execution.rows_out,
+        "engine": "embedded" if isinstance(done, Execution) else "spark",
+        "query": _query(job),
+        "ledger": ledger,
+        "unreadable": unreadable,
+        "rows_in": done.rows_in,
+        "rows_out": done.rows_out,
         "seconds": round(seconds, 6),
-        "rows_per_s": round(execution.rows_in / seconds) if seconds else None,
+        "rows_per_s": round(done.rows_in / seconds) if seconds else None,
         "output": job.output.path,
         "quarantine": {
             name: bad.path for name in job.inputs if (bad := job.quarantine_of(name)) is not None
@@ -126,9 +173,9 @@ def _report(job: Job, execution: Execution) -> dict[str, Any]:
     }
 
 
-def _query(execution: Execution) -> Any:
+def _query(job: Job) -> Any:
     import json
 
     from bankfull.spec import to_json
 
-    return json.loads(to_json(execution.joined.query))
+    return json.loads(to_json(job.query))

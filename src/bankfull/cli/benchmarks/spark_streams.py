@@ -1,9 +1,8 @@
-"""Streams for Spark as Parquet files, one a stream and micro-batch, and how many pairs they hold."""
+"""Streams for Spark: Parquet files, one a stream and micro-batch, and what a join must find."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -51,31 +50,36 @@ class Shape:
 def write_keys(folder: Path, shape: Shape) -> int:
     """Write two streams of keys, times and numbers; return how many pairs a join must find."""
     random = np.random.default_rng(_SEED)
-    made = []
+    made: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for side in _SIDES:
         times = _times(random, sum(shape.sizes))
         keys = random.integers(0, shape.keys, len(times))
         made.append((keys, times))
         payload = {"x" if side == "left" else "y": random.random(len(times))}
         _write(folder / side, pa.table({"k": keys, "t": _stamps(times), **payload}), shape.sizes)
-    return _pairs(*made, window_us=round(shape.window_s * 1e6))
+    return _pairs(made[0], made[1], round(shape.window_s * 1e6))
 
 
-def write_sets(folder: Path, shape: Shape, items: int, size_mean: float) -> None:
-    """Write two streams of sets, all items equally popular; ``keys`` has no meaning here."""
+def write_sets(folder: Path, shape: Shape, size_mean: float) -> None:
+    """Write two streams of sets drawn from ``shape.keys`` items, all equally popular.
+
+    A last micro-batch of one row a stream, far in the future and without partners, lets time pass
+    for those who hold results back until their watermark has passed them.
+    """
     random = np.random.default_rng(_SEED)
-    for side in _SIDES:
-        rows = sum(shape.sizes)
-        sizes = np.maximum(1, np.rint(random.normal(size_mean, 1.0, rows))).astype(np.int32)
+    rows, items = sum(shape.sizes), shape.keys
+    for lonely, side in enumerate(_SIDES, items):
+        sizes = np.maximum(1, np.rint(random.normal(size_mean, 1.0, rows))).astype(np.int64)
         drawn = np.argsort(random.random((rows, items)), axis=1)
-        tags = drawn[np.arange(items) < sizes[:, None]]
-        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
+        tags = np.append(drawn[np.arange(items) < sizes[:, None]], lonely)
+        offsets = np.concatenate(([0], np.cumsum(sizes), [len(tags)])).astype(np.int32)
+        times = _times(random, rows)
         columns = {
-            "id": np.arange(rows),
-            "t": _stamps(_times(random, rows)),
-            "tags": pa.ListArray.from_arrays(offsets, tags.astype(np.int64)),
+            "id": np.arange(rows + 1),
+            "t": _stamps(np.append(times, times[-1] + 3_600_000_000)),
+            "tags": pa.ListArray.from_arrays(offsets, tags),
         }
-        _write(folder / side, pa.table(columns), shape.sizes)
+        _write(folder / side, pa.table(columns), [*shape.sizes, 1])
 
 
 def _times(random: np.random.Generator, rows: int) -> NDArray[np.int64]:
@@ -118,8 +122,4 @@ def _pairs(
 
 def rows_in(folder: Path) -> int:
     """Count the rows of all Parquet files in a folder."""
-    return sum(pq.read_metadata(path).num_rows for path in _parts(folder))
-
-
-def _parts(folder: Path) -> Iterator[Path]:
-    yield from folder.glob("*.parquet")
+    return sum(pq.read_metadata(path).num_rows for path in folder.glob("*.parquet"))
