@@ -84,20 +84,19 @@ def _check_executors(spark: SparkSession) -> None:
     """Ask the executors whether they have the library; a nested function travels by value."""
 
     def probe(_: int) -> str:
+        import importlib
+        import sys
+
         try:
-            import bankfull
+            return str(importlib.import_module("bankfull").__version__)
         except ImportError as error:
-            import sys as worker
+            return f"{sys.executable}: {error}"
 
-            return f"{worker.executable}: {error}"
-        return str(bankfull.__version__)
-
-    from bankfull import __version__
-
+    here = probe(0)
     cores = spark.sparkContext.defaultParallelism
     answers = set(spark.sparkContext.parallelize(range(cores), cores).map(probe).collect())
-    for answer in sorted(answers - {__version__}):
+    for answer in sorted(answers - {here}):
         raise PlanError(
-            f"an executor cannot run the join ({answer}; the driver has {__version__}): install "
+            f"an executor cannot run the join ({answer}; the driver has {here}): install "
             "the same bankfull[spark] in the interpreter that PYSPARK_PYTHON names there"
         )
