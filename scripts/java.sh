@@ -7,12 +7,16 @@ major() {
     "$1" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1
 }
 
-for java in "${JAVA_HOME:+$JAVA_HOME/bin/java}" java; do
-    if [ -n "$java" ] && command -v "$java" >/dev/null 2>&1; then
-        version=$(major "$java")
-        [ "${version:-0}" -ge 17 ] && exit 0
-    fi
-done
+# Spark looks nowhere else when JAVA_HOME is set.
+java=${JAVA_HOME:+$JAVA_HOME/bin/}java
+if command -v "$java" >/dev/null 2>&1; then
+    version=$(major "$java")
+    [ "${version:-0}" -ge 17 ] && exit 0
+fi
+if [ -n "${JAVA_HOME:-}" ]; then
+    echo "JAVA_HOME is $JAVA_HOME, which has no Java 17 or newer: correct it or unset it" >&2
+    exit 1
+fi
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing Java 17 (Debian package openjdk-17-jre-headless)"

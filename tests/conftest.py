@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from xdist.scheduler import LoadScopeScheduling
 
 #: What an invented case costs: a table a stream, row by row, is slow to draw and meant to be.
 _ACCEPTED = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -61,3 +62,15 @@ def sql_pairs() -> Callable[[pa.Table, pa.Table, str, tuple[int, int]], Pairs]:
         return [(int(first), int(second)) for first, second in found]
 
     return pairs
+
+
+class _SparkTogether(LoadScopeScheduling):
+    """Gives every test that needs Spark to one worker: two Java processes would share two cores."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if "spark" in nodeid.partition("::")[0] else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """Schedule by file name; groups by marker are lost between this pytest and this xdist."""
+    return _SparkTogether(config, log)

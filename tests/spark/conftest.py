@@ -23,6 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "soak: takes minutes, runs under `make soak`")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of this folder together, and the long ones for `make soak`."""
     soaking = os.environ.get("HYPOTHESIS_PROFILE") == "soak" or "soak" in config.option.markexpr

@@ -21,7 +21,7 @@ COMMANDS = (demo, run, bench)
 
 app = typer.Typer(
     name="bankfull",
-    help="Join live streams exactly, in one process, with an honest account of every row.",
+    help="Join live streams exactly, with an honest account of every row.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -50,7 +50,7 @@ def _options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Join live streams exactly, in one process, with an honest account of every row."""
+    """Join live streams exactly, with an honest account of every row."""
 
 
 def main() -> None:

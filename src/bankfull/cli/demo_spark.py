@@ -31,10 +31,10 @@ _LEVELS = ("stored", "waiting")
 
 #: What runs, as a user would write it.
 CODE = """\
-flights = bf.stream(spark.readStream...parquet("flights"), time="scheduled", name="flights")
-weather = bf.stream(spark.readStream...parquet("weather"), time="observed", name="weather")
+flights = bf.stream(flights_df, time="scheduled", name="flights")
+weather = bf.stream(weather_df, time="observed", name="weather")
 pairs = bf.join(flights, weather, on="origin", within="1 hour")
-pairs.writeStream.format("parquet").option("checkpointLocation", ...).start("pairs")"""
+pairs.writeStream.format("parquet").option("path", ...).start()"""
 
 
 class Account:
@@ -132,7 +132,7 @@ def _run(
             done = account.batches[-1]
             told.say(
                 f"micro-batch {len(account.batches)} of {SLICES} · {done['rows_in']:,} rows in · "
-                f"{done['pairs']:,} pairs out · {done['stored']:,} rows kept",
+                f"{done['pairs']:,} pairs · {done['stored']:,} rows kept",
                 len(account.batches) / SLICES,
             )
     finally:

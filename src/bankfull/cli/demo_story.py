@@ -128,10 +128,10 @@ class Story:
 
     def _sample_table(self) -> Table:
         table = Table(box=None, header_style="bold", pad_edge=False)
-        for heading in ("due (UTC)", "flight", "from", "to", "delay min"):
-            table.add_column(heading, min_width=9 if heading == "delay min" else None)
-        for heading in ("weather at", "°F", "wind mph", "sight miles"):
-            table.add_column(heading)
+        for heading in ("due (UTC)", "flight", "from", "to", "delay min", "weather at"):
+            table.add_column(heading, no_wrap=heading != "weather at")
+        for heading in ("°F", "wind mph", "sight miles"):
+            table.add_column(heading, justify="right")
         for row in self.sample:
             table.add_row(
                 f"{row['scheduled']:%d %b %H:%M}",
@@ -140,10 +140,13 @@ class Story:
                 row["dest"],
                 _shown(row["dep_delay"], "cancelled"),
                 f"{row['observed']:%H:%M}",
-                *(_shown(row[name]) for name in ("temp", "wind_speed", "visib")),
+                *(_shown(row[name], digits=0) for name in ("temp", "wind_speed")),
+                _shown(row["visib"]),
             )
         return table
 
 
-def _shown(value: float | None, missing: str = "-") -> str:
-    return missing if value is None else f"{value:g}"
+def _shown(value: float | None, missing: str = "-", digits: int | None = None) -> str:
+    if value is None:
+        return missing
+    return f"{value:g}" if digits is None else f"{value:.{digits}f}"

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from bankfull.cli.console import messages
 
-_BAR_COLUMNS = 80
+_BAR_COLUMNS = 100
 
 
 class Line:
@@ -42,7 +42,8 @@ class Line:
         cells: list[Spinner | ProgressBar | Text] = [self._spinner]
         if self._console is not None and self._console.width >= _BAR_COLUMNS:
             cells.append(ProgressBar(total=1.0, completed=self._fraction, width=16))
-        grid.add_row(*cells, Text(f"{self._text} · {seconds:.0f} s"))
+        text = Text(f"{self._text} · {seconds:.0f} s", no_wrap=True, overflow="ellipsis")
+        grid.add_row(*cells, text)
         return grid
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bankfull.core.columns import Column, column
 from bankfull.core.lanes import Lane, Lanes
-from bankfull.core.plan import NEVER, StreamPlan
+from bankfull.core.plan import HOME, MASK, NEVER, StreamPlan
 
 
 @dataclass(slots=True)
@@ -31,6 +31,16 @@ class Pane:
 
     first: int
     latest: int
+
+
+def home_rows(masks: pa.Array) -> int:
+    """Return how many rows with these masks are counted."""
+    return int(np.count_nonzero(masks.to_numpy() & HOME))
+
+
+def counted_rows(plan: StreamPlan, rows: pa.RecordBatch) -> int:
+    """Return how many of these rows of a stream the ledger counts: of copies, only one."""
+    return home_rows(rows.column(MASK)) if plan.masked else int(rows.num_rows)
 
 
 class Log:
@@ -115,6 +125,13 @@ class Log:
         for stored in self.columns:
             stored.expire(self.lanes.start)
         self.panes = deque(Pane(first, latest) for first, latest in described["panes"])
+
+    def counted(self, start: int, stop: int) -> int:
+        """Return how many of these tuples the ledger counts: of copies, only one."""
+        if not self.plan.masked:
+            return stop - start
+        mask = self.columns[-1]
+        return home_rows(mask.gather(np.arange(start, stop, dtype=np.int64)))
 
     def rows(self, start: int, stop: int) -> pa.RecordBatch:
         """Return stored tuples as a record batch."""

@@ -15,7 +15,7 @@ from bankfull.core.equal_index import EqualIndex
 from bankfull.core.forms import to_schema
 from bankfull.core.index import Index, rewind
 from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
-from bankfull.core.log import Log
+from bankfull.core.log import Log, counted_rows
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.reorder import Reorder, in_order
 from bankfull.core.set_index import SetIndex
@@ -34,6 +34,7 @@ class Input:
         self.plan = plan.streams[position]
         self.log = Log(self.plan, first)
         self.reorder = Reorder(self.plan.schema) if plan.ordered else None
+        self.stored = 0
         self.newest = -NEVER
         self.promised = -NEVER
         self.checks = [
@@ -83,14 +84,21 @@ class State:
             if position in join.streams:
                 index.append(join.streams.index(position), rows)
 
-    def expire_rows(self, position: int, before: int) -> None:
-        """Let every join over a stream forget the tuples from ``before`` to the log's start."""
-        lanes = self.inputs[position].log.lanes
+    def expire_rows(self, position: int, before: int) -> int:
+        """Let every join over a stream forget the tuples from ``before`` to the log's start.
+
+        Returns how many of them the ledger counts.
+        """
+        source = self.inputs[position]
+        lanes = source.log.lanes
+        gone = source.log.counted(before, lanes.start) if lanes.start > before else 0
+        source.stored -= gone
         if lanes.start > before:
             for join, index in zip(self.plan.joins, self.indexes, strict=True):
                 if position in join.streams:
                     index.expire(join.streams.index(position), before)
             lanes.shrink()
+        return gone
 
     def nbytes(self) -> int:
         """Bytes held by stored tuples, indexes and working memory."""
@@ -131,7 +139,7 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
         _expire(state)
     for source in state.inputs:
         counts = state.ledger.streams[source.plan.name]
-        counts.waiting, counts.stored = source.waiting, source.log.stored
+        counts.waiting, counts.stored = source.waiting, source.stored
     state.ledger.check()
     return Step(state, output, state.ledger.copy(), quarantine, state.pending, stored)
 
@@ -150,14 +158,18 @@ def _take_in(
     times = np.zeros(0, np.int64)
     source.promised = max(source.promised, batch.frontiers.get(name, -NEVER))
     if rows is not None:
-        counts.arrived += rows.num_rows
         if conforms(source.plan, rows):
+            counts.arrived += counted_rows(source.plan, rows)
             rows = to_schema(rows, source.plan.schema)
             strict = state.plan.query.strict
             admitted = admit(source.plan, rows, source.reached, source.checks, strict)
             rows, times, source.newest = admitted.rows, admitted.times, admitted.newest
-            counts.quarantined += admitted.quarantined
-            counts.late += admitted.late
+            for aside in admitted.aside:
+                gone = counted_rows(source.plan, aside)
+                if admitted.late and aside is admitted.aside[-1]:
+                    counts.late += gone
+                else:
+                    counts.quarantined += gone
             if admitted.aside:
                 quarantine.setdefault(name, []).extend(admitted.aside)
         else:
@@ -174,7 +186,9 @@ def _take_in(
         return None
     source.log.append(rows, times)
     state.index_rows(position, rows)
-    counts.inserted += len(times)
+    fresh = counted_rows(source.plan, rows)
+    counts.inserted += fresh
+    source.stored += fresh
     return rows
 
 
@@ -198,6 +212,7 @@ def _set_batch_aside(
             f"stream {name!r}: a batch of {rows.num_rows} rows does not have the stream's schema "
             "or is damaged: mend it, or leave out strict=True to have it set aside and counted"
         )
+    state.ledger.streams[name].arrived += rows.num_rows
     state.ledger.streams[name].quarantined += rows.num_rows
     try:
         rows.validate(full=True)
@@ -258,8 +273,9 @@ def _expire(state: State) -> None:
             else:
                 oldest = min(oldest, _horizon(state, join, index, side) - join.span[side])
         before = source.log.lanes.start
-        state.ledger.streams[source.plan.name].expired += source.log.expire(useless, oldest)
-        state.expire_rows(position, before)
+        source.log.expire(useless, oldest)
+        gone = state.expire_rows(position, before)
+        state.ledger.streams[source.plan.name].expired += gone
 
 
 def _horizon(state: State, join: JoinPlan, index: Index, side: int) -> int:

@@ -13,8 +13,10 @@ from bankfull.spec import Predicate, Query
 
 #: Beyond any time and any window, with room left to add the two.
 NEVER = 2**62
-#: The column that says which joins may see a row.
+#: The column that says which joins may see a row, and whether this copy of it counts.
 MASK = "__joins"
+#: The bit of the one copy of a row that is counted in the ledger.
+HOME = 1 << 62
 #: Times must lie within plus or minus this many units.
 TIME_MAX = NEVER - 1
 

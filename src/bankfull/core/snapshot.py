@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.ledger import Ledger
+from bankfull.core.log import counted_rows
 from bankfull.core.operator import Input, State
 from bankfull.core.plan import Plan, StreamPlan
 from bankfull.core.times import to_units
@@ -101,6 +102,7 @@ def catch_up(
     for position, (source, rows) in enumerate(zip(state.inputs, missed, strict=True)):
         if rows.num_rows:
             source.log.append(rows, _times(source, rows))
+            source.stored += counted_rows(source.plan, rows)
             state.index_rows(position, rows)
     for index, cursors in zip(state.indexes, header["cursors"], strict=True):
         index.link(cursors)

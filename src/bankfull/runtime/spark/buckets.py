@@ -3,7 +3,7 @@
 Equality: the hash of the key. Sets: a grid, a row of the first stream goes to one row of buckets
 and a row of the second to one column, and the two meet where they cross. Count windows need one
 order of all tuples, hence one bucket. With several joins a row goes wherever one of them needs
-it, with a mask that says which joins may see it there.
+it, with a mask that says which joins may see it there; of its copies one is counted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bankfull.core import JoinPlan, Plan
 from bankfull.core.keys import row_codes, spread
+from bankfull.core.plan import HOME
 from bankfull.spec import Equal
 
 
@@ -24,7 +25,8 @@ from bankfull.spec import Equal
 class Routing:
     """Rows of one piece of input in the order of their buckets.
 
-    ``rows[k]`` goes to ``buckets[k]``; ``masks[k]`` says which joins may see it there.
+    ``rows[k]`` goes to ``buckets[k]``; ``masks[k]`` says which joins may see it there, and marks
+    one copy of every row as the one that is counted.
     """
 
     rows: NDArray[np.int64]
@@ -60,7 +62,7 @@ def route(plan: Plan, position: int, rows: pa.RecordBatch, buckets: int) -> Rout
             which.append(np.arange(count))
             bits.append(np.full(count, 1 << join.bit, np.int64))
     routing = Routing(np.concatenate(which), np.concatenate(where), np.concatenate(bits))
-    return _merged(routing) if len(where) > 1 else _sorted(routing)
+    return _merged(routing)
 
 
 def _targets(join: JoinPlan, side: int, rows: pa.RecordBatch, buckets: int) -> NDArray[np.int64]:
@@ -77,11 +79,6 @@ def _targets(join: JoinPlan, side: int, rows: pa.RecordBatch, buckets: int) -> N
     return place[:, None] + np.arange(down) * across
 
 
-def _sorted(routing: Routing) -> Routing:
-    order = np.argsort(routing.buckets, kind="stable")
-    return Routing(routing.rows[order], routing.buckets[order], routing.masks[order])
-
-
 def _merged(routing: Routing) -> Routing:
     """Send a row to a bucket once, for all joins that need it there."""
     order = np.lexsort((routing.rows, routing.buckets))
@@ -89,7 +86,10 @@ def _merged(routing: Routing) -> Routing:
     first = np.ones(len(rows), np.bool_)
     first[1:] = (rows[1:] != rows[:-1]) | (buckets[1:] != buckets[:-1])
     starts = np.flatnonzero(first)
-    return Routing(rows[starts], buckets[starts], np.bitwise_or.reduceat(masks, starts))
+    masks = np.bitwise_or.reduceat(masks, starts) if len(starts) else masks
+    rows, buckets = rows[starts], buckets[starts]
+    masks[np.unique(rows, return_index=True)[1]] |= HOME
+    return Routing(rows, buckets, masks)
 
 
 def spread_keys(buckets: int, partitions: int) -> list[int]:

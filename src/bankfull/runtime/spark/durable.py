@@ -76,6 +76,7 @@ class Durable:
             "version": _VERSION,
             "spec": to_json(self.layout.query),
             "buckets": len(self.layout.keys),
+            "columns": self.layout.columns(),
             "lineage": live.lineage,
             "history": live.history,
             "frontiers": live.frontiers,
@@ -150,6 +151,13 @@ class Durable:
                 f"the checkpoint was made with {header['buckets']} buckets and the query now asks "
                 f"for {buckets}: pass buckets={header['buckets']}, or start a new checkpoint"
             )
+        for name, columns in self.layout.columns().items():
+            if header["columns"].get(name) not in (None, columns):
+                raise SnapshotError(
+                    f"the columns of stream {name!r} have changed since the checkpoint was made "
+                    f"({_columns_changed(header['columns'][name], columns)}): restore them, or "
+                    "start a new checkpoint"
+                )
         if header["spec"] != to_json(self.layout.query):
             raise SnapshotError(
                 "the query has changed since the checkpoint was made ("
@@ -172,6 +180,15 @@ def _assemble(
 
 def _none(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
+
+
+def _columns_changed(old: list[str], new: list[str]) -> str:
+    """Say in words how two lists of columns differ."""
+    gone = [column for column in old if column not in new]
+    added = [column for column in new if column not in old]
+    parts = [f"gone: {', '.join(gone[:3])}"] if gone else []
+    parts += [f"new: {', '.join(added[:3])}"] if added else []
+    return "; ".join(parts) or "they are in another order"
 
 
 def _difference(old: str, new: str) -> str:

@@ -15,7 +15,7 @@ from bankfull.core.plan import MASK, NEVER
 from bankfull.core.times import null_times, to_units
 from bankfull.runtime.spark.buckets import route
 from bankfull.runtime.spark.packets import conform, pack
-from bankfull.spec import Query
+from bankfull.spec import Equal, Query
 
 _PACKET = pa.schema(
     [("bucket", pa.int32()), ("stream", pa.int32()), ("newest", pa.int64()), ("rows", pa.binary())]
@@ -31,8 +31,17 @@ class Layout:
     keys: tuple[int, ...]
 
     def plan(self) -> Plan:
-        """Resolve the query; with several joins rows carry a mask."""
-        return assemble(self.query, self.schemas, masked=len(self.query.joins) > 1)
+        """Resolve the query; where a row may go to several buckets, rows carry a mask."""
+        equality = all(isinstance(join.predicate, Equal) for join in self.query.joins)
+        copies = len(self.query.joins) > 1 or (len(self.keys) > 1 and not equality)
+        return assemble(self.query, self.schemas, masked=copies)
+
+    def columns(self) -> dict[str, list[str]]:
+        """Return the columns of every stream, in words."""
+        return {
+            name: [f"{field.name} {field.type}" for field in schema]
+            for name, schema in self.schemas.items()
+        }
 
 
 class Encode:

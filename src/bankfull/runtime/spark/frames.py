@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from bankfull.assemble import assemble
 from bankfull.core import Plan
@@ -12,7 +12,7 @@ from bankfull.runtime.spark.buckets import bucket_count, spread_keys
 from bankfull.runtime.spark.decode import Decode
 from bankfull.runtime.spark.encode import Encode, Layout
 from bankfull.runtime.spark.packets import PACKET_FIELDS
-from bankfull.runtime.spark.report import metric_names
+from bankfull.runtime.spark.report import metric_names, result_fields
 from bankfull.runtime.spark.session import check_session
 from bankfull.spec import Query
 
@@ -27,8 +27,11 @@ def join_frames(
     """Return the join of streaming or batch DataFrames as a DataFrame.
 
     ``buckets`` is the number of operators the work is divided over; by default one for every
-    shuffle partition.
+    shuffle partition. What became of every tuple is in the observed metrics called ``bankfull``;
+    of a batch DataFrame, in its attribute ``ledger`` (an ``Observation``) after the first action.
     """
+    from pyspark.sql import Observation, functions
+
     spark = _common_session(frames)
     streaming = _all_alike(frames)
     schemas = {name: _arrow_schema(spark, frame) for name, frame in frames.items()}
@@ -41,26 +44,28 @@ def join_frames(
         for position, stream in enumerate(query.streams)
     ]
     union = reduce(lambda a, b: a.union(b), packets)
-    results = _operate(union, layout) if streaming else _replay(union, layout)
-    return results.mapInArrow(Decode(layout), _spark_schema(plan))
+    operated = _operate(union, layout) if streaming else _replay(union, layout)
+    measured = [functions.sum(f"`{name}`").alias(name) for name in metric_names(query)]
+    counted = "bankfull" if streaming else Observation("bankfull")
+    joined = operated.observe(counted, *measured).select("rows")
+    result: Any = joined.mapInArrow(Decode(layout), _spark_schema(plan))
+    if not streaming:
+        result.ledger = counted
+    return cast("DataFrame", result)
 
 
 def _operate(packets: DataFrame, layout: Layout) -> DataFrame:
-    from pyspark.sql import functions
+    from bankfull.runtime.spark.operate import Operate
 
-    from bankfull.runtime.spark.operate import Operate, result_fields
-
-    results = packets.groupBy("bucket").transformWithStateInPandas(
+    return packets.groupBy("bucket").transformWithStateInPandas(
         Operate(layout), result_fields(layout.query), "append", "None"
     )
-    measured = [functions.sum(f"`{name}`").alias(name) for name in metric_names(layout.query)]
-    return results.observe("bankfull", *measured).select("rows")
 
 
 def _replay(packets: DataFrame, layout: Layout) -> DataFrame:
     from bankfull.runtime.spark.replay import replay
 
-    return packets.groupBy("bucket").applyInArrow(replay(layout), "rows binary")
+    return packets.groupBy("bucket").applyInArrow(replay(layout), result_fields(layout.query))
 
 
 def _common_session(frames: dict[str, DataFrame]) -> SparkSession:

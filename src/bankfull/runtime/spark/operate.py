@@ -21,15 +21,9 @@ from bankfull.runtime.spark.gather import Gathered, Packet
 from bankfull.runtime.spark.live import Live, live_states
 from bankfull.runtime.spark.packets import pack
 from bankfull.runtime.spark.report import metric_names, metric_values
-from bankfull.spec import Query
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def result_fields(query: Query) -> str:
-    """Return the columns between operate and decode: packed results, or counts."""
-    return "rows binary, " + ", ".join(f"`{name}` long" for name in metric_names(query))
 
 
 class Operate(StatefulProcessor):

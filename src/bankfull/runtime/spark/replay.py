@@ -10,6 +10,7 @@ from bankfull.core import Batch, State, start, step
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
 from bankfull.runtime.spark.packets import pack
+from bankfull.runtime.spark.report import metric_names, metric_values
 
 #: Rows that enter the operator at a time.
 _SLICE = 1 << 16
@@ -19,18 +20,26 @@ def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
     """Return the function that joins all packets of one bucket; Spark reads its annotations."""
 
     def bucket(packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in _results(layout, packets):
-            yield pa.RecordBatch.from_pydict({"rows": pa.array([pack(rows)], pa.binary())})
+        state = start(layout.plan())
+        before = state.ledger.copy()
+        for rows in _results(state, packets):
+            yield _cell(layout, pack(rows), {})
+        yield _cell(layout, None, metric_values(before, state.ledger))
 
     return bucket
 
 
-def _results(layout: Layout, packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _cell(layout: Layout, data: bytes | None, metrics: dict[str, int]) -> pa.RecordBatch:
+    """Return packed results, or what was counted, as one row."""
+    columns = {name: pa.array([metrics.get(name, 0)]) for name in metric_names(layout.query)}
+    return pa.RecordBatch.from_pydict({"rows": pa.array([data], pa.binary()), **columns})
+
+
+def _results(state: State, packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Feed the operator from the stream that is furthest behind, then end all streams."""
-    plan = layout.plan()
+    plan = state.plan
     names = [stream.name for stream in plan.streams]
     left = Gathered(plan, _unpacked(packets)).rows
-    state = start(plan)
     while left:
         name = min(left, key=lambda name: state.inputs[names.index(name)].newest)
         yield from _steps(state, Batch({name: left[name].slice(0, _SLICE)}))

@@ -27,3 +27,8 @@ def metric_values(before: Ledger, after: Ledger) -> dict[str, int]:
                 was = 0 if field.name in _LEVELS else getattr(earlier[name], field.name)
                 values[f"{name}.{field.name}"] = now - was
     return values
+
+
+def result_fields(query: Query) -> str:
+    """Return the columns between operate and decode: packed results, or counts."""
+    return "rows binary, " + ", ".join(f"`{name}` long" for name in metric_names(query))
