@@ -4,6 +4,7 @@ the README's example. Families: ledger, telemetry, documentation."""
 from __future__ import annotations
 
 import re
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,14 @@ import bankfull as bf
 from bankfull.telemetry import read_events
 
 NOON = datetime(2024, 5, 1, 12)
+
+
+def _wait_for(path: Path) -> None:
+    for _ in range(600):
+        if path.exists():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"no event reached {path} within a minute")
 
 
 def test_a_batch_join_counts_what_it_could_not_use(spark: Any) -> None:
@@ -36,8 +45,8 @@ def test_the_readme_runs_and_reports(spark: Any, tmp_path: Path) -> None:
     example = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[1]
     orders = [(number, NOON + timedelta(minutes=number)) for number in range(30)]
     paid = [(number, NOON + timedelta(minutes=2 * number)) for number in range(30)]
-    for name, rows, time in (("orders", orders, "ordered_at"), ("payments", paid, "paid_at")):
-        frame = spark.createDataFrame(rows, f"order_id long, {time} timestamp")
+    for name, rows, column in (("orders", orders, "ordered_at"), ("payments", paid, "paid_at")):
+        frame = spark.createDataFrame(rows, f"order_id long, {column} timestamp")
         frame.write.parquet(str(tmp_path / name))
     # Spark resolves relative paths where its Java process started.
     example = re.sub(r'"(orders|payments|checkpoint|joined)"\)', rf'"{tmp_path}/\1")', example)
@@ -50,6 +59,7 @@ def test_the_readme_runs_and_reports(spark: Any, tmp_path: Path) -> None:
         assert found == 11  # paid at most ten minutes later: orders 0 to 10
         metrics = [progress["observedMetrics"] for progress in names["query"].recentProgress]
         assert any("bankfull" in observed for observed in metrics)
+        _wait_for(tmp_path / "events.ndjson")  # Spark tells its listeners in its own time
     finally:
         names["query"].stop()
         spark.streams.removeListener(listener)
