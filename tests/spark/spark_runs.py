@@ -191,8 +191,9 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
 def headers_of(spark: Any, checkpoint: Path) -> list[dict[str, Any]]:
     """Read what the last commit left in the state store, a header a bucket."""
     state = spark.read.format("statestore").option("path", str(checkpoint))
-    rows = state.option("stateVarName", "header").load().select("value.header").collect()
-    return [json.loads(bytes(row.header)[4:]) for row in rows]
+    segments = state.option("stateVarName", "segments").load()
+    rows = segments.where("user_map_key.stream = -1").select("user_map_value.rows").collect()
+    return [json.loads(bytes(row.rows)[4:]) for row in rows]
 
 
 def ledger_of(spark: Any, checkpoint: Path) -> Ledger:

@@ -262,7 +262,7 @@ def test_refusal_of_a_damaged_header() -> None:
     from bankfull.runtime.spark.durable import Durable
 
     class Store:
-        def get(self) -> tuple[bytes]:
+        def getValue(self, _: Any) -> tuple[bytes]:  # noqa: N802 - Spark's name
             return (b"\0\0\0\0" + b'{"version": 1}',)
 
     class Handle:

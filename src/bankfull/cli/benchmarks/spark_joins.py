@@ -32,8 +32,6 @@ JOIN60 = Shape(window_s=60, keys=100_000, batch_rows=200_000, batches=6)
 _JOIN600 = Shape(window_s=600, keys=100_000, batch_rows=20_000, batches=40, fill_rows=600_000)
 _WIDE = replace(_JOIN600, batches=20)
 _NARROW = replace(_WIDE, window_s=60, keys=10_000, fill_rows=60_000)
-#: Loads classes, compiles the hot paths and starts Python workers before anything counts.
-_LITTLE = Shape(window_s=60, keys=1_000, batch_rows=2_000, batches=3)
 _NARROW_NAME, _WIDE_NAME = "bankfull, window x 1", "bankfull, window x 10"
 
 
@@ -70,12 +68,9 @@ def _window10x(folder: Path, quick: bool, repeats: int) -> list[Result]:
         for name, shape in ((_NARROW_NAME, _NARROW), (_WIDE_NAME, _WIDE))
     }
     expected = {name: write_keys(folder / name, shape) for name, shape in shapes.items()}
-    write_keys(folder / "little", _LITTLE)
     bench = Bench(folder, quick)
     systems = {name: joins(bench, shape, name)[BANKFULL] for name, shape in shapes.items()}
-    turns = take_turns(
-        bench, systems, {BANKFULL: joins(bench, _LITTLE, "little")[BANKFULL]}, repeats
-    )
+    turns = take_turns(bench, systems, systems, repeats)
     found = [
         _judged(
             summary(name, "window10x", turns[name], _measured(shape), **_about(shape)),
@@ -92,12 +87,13 @@ def measure_joins(
 ) -> list[Result]:
     """Write the streams and run the named systems over them, in turns."""
     expected = write_keys(bench.folder / "data", shape)
-    write_keys(bench.folder / "little", _LITTLE)
-    systems, little = joins(bench, shape), joins(bench, _LITTLE, "little")
+    warm_up = replace(shape, batches=max(3, shape.batches // 2))
+    write_keys(bench.folder / "warm-up", warm_up)
+    systems, before = joins(bench, shape), joins(bench, warm_up, "warm-up")
     turns = take_turns(
         bench,
         {name: systems[name] for name in names},
-        {name: little[name] for name in names},
+        {name: before[name] for name in names},
         repeats,
     )
     return [

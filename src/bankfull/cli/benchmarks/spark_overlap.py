@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,6 @@ _AT_LEAST = 3
 _SIZE_MEAN = 5.0
 _SHAPE = Shape(window_s=1, keys=100, batch_rows=2_000, batches=8)
 _QUICK = Shape(window_s=0.2, keys=100, batch_rows=400, batches=4)
-_LITTLE = Shape(window_s=0.2, keys=100, batch_rows=100, batches=3)
 
 
 def main(quick: bool, repeats: int) -> None:
@@ -44,10 +44,11 @@ def main(quick: bool, repeats: int) -> None:
     with tempfile.TemporaryDirectory(prefix="bankfull-bench-") as name:
         folder = Path(name)
         write_sets(folder / "data", shape, _SIZE_MEAN)
-        write_sets(folder / "little", _LITTLE, _SIZE_MEAN)
+        warm_up = replace(shape, batches=3)
+        write_sets(folder / "warm-up", warm_up, _SIZE_MEAN)
         bench = Bench(folder, quick)
         systems = _systems(bench, shape, "data")
-        turns = take_turns(bench, systems, _systems(bench, _LITTLE, "little"), repeats)
+        turns = take_turns(bench, systems, _systems(bench, warm_up, "warm-up"), repeats)
     more = {
         "window_s": shape.window_s,
         "items_total": shape.keys,

@@ -112,7 +112,11 @@ def _state_ms(progress: Any) -> int:
 def take_turns(
     bench: Bench, systems: Mapping[str, Frame], warm_up: Mapping[str, Frame], repeats: int
 ) -> dict[str, list[Turn]]:
-    """Run all on little data, uncounted, so that nobody finds Java cold; then take turns."""
+    """Run all once, uncounted, then in turns.
+
+    Java compiles what a query runs through while it runs: a system whose code is cold takes twice
+    its time for ten micro-batches. A query that runs for days does not notice.
+    """
     if not bench.quick:
         for system, frame in warm_up.items():
             bench.turn(system, frame)

@@ -6,13 +6,13 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 from bankfull.assemble import assemble
-from bankfull.core import Plan
 from bankfull.errors import PlanError
 from bankfull.runtime.spark.buckets import bucket_count, spread_keys
 from bankfull.runtime.spark.decode import Decode
 from bankfull.runtime.spark.encode import Encode, Layout
 from bankfull.runtime.spark.packets import PACKET_FIELDS
-from bankfull.runtime.spark.report import metric_names, result_fields
+from bankfull.runtime.spark.report import observed
+from bankfull.runtime.spark.results import COUNTS, is_packed, result_schema
 from bankfull.runtime.spark.session import check_session
 from bankfull.spec import Query
 
@@ -44,28 +44,30 @@ def join_frames(
         for position, stream in enumerate(query.streams)
     ]
     union = reduce(lambda a, b: a.union(b), packets)
-    operated = _operate(union, layout) if streaming else _replay(union, layout)
-    measured = [functions.sum(f"`{name}`").alias(name) for name in metric_names(query)]
+    arrange = _operate if streaming else _replay
+    operated = arrange(union, layout, _spark_schema(result_schema(plan)))
     counted = "bankfull" if streaming else Observation("bankfull")
-    joined = operated.observe(counted, *measured).select("rows")
-    result: Any = joined.mapInArrow(Decode(layout), _spark_schema(plan))
+    measured = operated.observe(counted, *observed(query, COUNTS))
+    result: Any = measured.where(functions.col(COUNTS).isNull()).drop(COUNTS)
+    if is_packed(plan):
+        result = result.mapInArrow(Decode(layout), _spark_schema(plan.schema))
     if not streaming:
         result.ledger = counted
     return cast("DataFrame", result)
 
 
-def _operate(packets: DataFrame, layout: Layout) -> DataFrame:
+def _operate(packets: DataFrame, layout: Layout, fields: str) -> DataFrame:
     from bankfull.runtime.spark.operate import Operate
 
     return packets.groupBy("bucket").transformWithStateInPandas(
-        Operate(layout), result_fields(layout.query), "append", "None"
+        Operate(layout), fields, "append", "None"
     )
 
 
-def _replay(packets: DataFrame, layout: Layout) -> DataFrame:
+def _replay(packets: DataFrame, layout: Layout, fields: str) -> DataFrame:
     from bankfull.runtime.spark.replay import replay
 
-    return packets.groupBy("bucket").applyInArrow(replay(layout), result_fields(layout.query))
+    return packets.groupBy("bucket").applyInArrow(replay(layout), fields)
 
 
 def _common_session(frames: dict[str, DataFrame]) -> SparkSession:
@@ -96,7 +98,7 @@ def _arrow_schema(spark: SparkSession, frame: DataFrame) -> pa.Schema:
         raise PlanError(f"a column cannot be exchanged through Arrow: {error}") from error
 
 
-def _spark_schema(plan: Plan) -> str:
+def _spark_schema(schema: pa.Schema) -> str:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return from_arrow_schema(plan.schema)  # type: ignore[return-value]
+    return from_arrow_schema(schema)  # type: ignore[return-value]

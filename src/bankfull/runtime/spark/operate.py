@@ -19,8 +19,8 @@ from bankfull.runtime.spark.durable import Durable
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
 from bankfull.runtime.spark.live import Live, live_states
-from bankfull.runtime.spark.packets import pack
-from bankfull.runtime.spark.report import metric_names, metric_values
+from bankfull.runtime.spark.report import metric_values
+from bankfull.runtime.spark.results import as_frame, count_row, result_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,17 +51,14 @@ class Operate(StatefulProcessor):
         gathered = Gathered(plan, _packets(rows))
         live = self._load(plan)
         before = live.state.ledger.copy()
-        cells: list[bytes] = []
         for outcome in _steps(plan, live, gathered):
-            cells.extend(pack(batch) for batch in outcome.output)
+            for rows_out in outcome.output:
+                yield as_frame(result_rows(plan, rows_out))
             for name, stored in outcome.stored.items():
                 self.durable.append(live, name, stored)
-            if len(cells) > 16:
-                yield self._frame(cells, {})
-                cells = []
         self.durable.commit(live)
         live_states.keep(live)
-        yield self._frame(cells, metric_values(before, live.state.ledger))
+        yield as_frame(count_row(plan, metric_values(before, live.state.ledger)))
 
     def _load(self, plan: Plan) -> Live:
         header = self.durable.header()
@@ -74,21 +71,6 @@ class Operate(StatefulProcessor):
         if live is not None and ancestor and self.durable.catch_up(live, header):
             return live
         return self.durable.rebuild(plan, header)
-
-    def _frame(self, cells: list[bytes], metrics: dict[str, int]) -> pd.DataFrame:
-        """Return packed results and, in a row of its own, what the micro-batch counted."""
-        import pandas as pd
-
-        rows: list[bytes | None] = list(cells)
-        if metrics:
-            rows.append(None)
-        columns: dict[str, Any] = {"rows": pd.Series(rows, dtype=object)}
-        for name in metric_names(self.layout.query):
-            values = [0] * len(rows)
-            if metrics:
-                values[-1] = metrics[name]
-            columns[name] = pd.Series(values, dtype="int64")
-        return pd.DataFrame(columns)
 
 
 def _packets(rows: Iterator[pd.DataFrame]) -> Iterator[Packet]:

@@ -9,8 +9,8 @@ import pyarrow as pa
 from bankfull.core import Batch, State, start, step
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
-from bankfull.runtime.spark.packets import pack
-from bankfull.runtime.spark.report import metric_names, metric_values
+from bankfull.runtime.spark.report import metric_values
+from bankfull.runtime.spark.results import count_row, result_rows
 
 #: Rows that enter the operator at a time.
 _SLICE = 1 << 16
@@ -23,16 +23,10 @@ def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
         state = start(layout.plan())
         before = state.ledger.copy()
         for rows in _results(state, packets):
-            yield _cell(layout, pack(rows), {})
-        yield _cell(layout, None, metric_values(before, state.ledger))
+            yield result_rows(state.plan, rows)
+        yield count_row(state.plan, metric_values(before, state.ledger))
 
     return bucket
-
-
-def _cell(layout: Layout, data: bytes | None, metrics: dict[str, int]) -> pa.RecordBatch:
-    """Return packed results, or what was counted, as one row."""
-    columns = {name: pa.array([metrics.get(name, 0)]) for name in metric_names(layout.query)}
-    return pa.RecordBatch.from_pydict({"rows": pa.array([data], pa.binary()), **columns})
 
 
 def _results(state: State, packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

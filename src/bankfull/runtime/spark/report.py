@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from bankfull.core import JoinLedger, Ledger, StreamLedger
 from bankfull.spec import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 #: Counts that say how much there is now, not how much was added.
 _LEVELS = {"stored", "waiting"}
@@ -29,6 +33,12 @@ def metric_values(before: Ledger, after: Ledger) -> dict[str, int]:
     return values
 
 
-def result_fields(query: Query) -> str:
-    """Return the columns between operate and decode: packed results, or counts."""
-    return "rows binary, " + ", ".join(f"`{name}` long" for name in metric_names(query))
+def observed(query: Query, counts: str) -> list[Column]:
+    """Return the sums over a column of counts, one for every name."""
+    from pyspark.sql import functions
+
+    parts = functions.split(functions.col(counts), ",")
+    return [
+        functions.sum(parts[index].cast("long")).alias(name)
+        for index, name in enumerate(metric_names(query))
+    ]

@@ -37,6 +37,8 @@ def session(name: str = "bankfull", master: str | None = None, **config: object)
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": 1 << 17,
         "spark.sql.adaptive.enabled": "false",
+        # The standard type instead of a deprecated one that takes twice as long to write.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.python.daemon.module": "bankfull.runtime.spark.daemon",
         _PROVIDER: _ROCKSDB,
         _CHANGELOG: "true",
