@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bankfull import policies
     from bankfull.api import (
         Joined,
         equal,
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
         overlap,
         rows,
         session,
+        shed,
         similar,
         stream,
         subset,
         superset,
+        tuples,
     )
     from bankfull.errors import BankfullError
 
@@ -35,18 +38,23 @@ __all__ = [
     "joins",
     "listen",
     "overlap",
+    "policies",
     "rows",
     "session",
+    "shed",
     "similar",
     "stream",
     "subset",
     "superset",
+    "tuples",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'bankfull' has no attribute {name!r}")
+    if name == "policies":
+        return import_module("bankfull.policies")
     return getattr(
         import_module("bankfull.errors" if name == "BankfullError" else "bankfull.api"), name
     )

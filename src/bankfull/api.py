@@ -5,29 +5,34 @@ Every function here only reads what a person wrote and hands a spec to the layer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bankfull.assemble import assemble
 from bankfull.errors import PlanError, SpecError, closest
+from bankfull.policies import Policy, resolve
 from bankfull.runtime.embedded import Joined, Source, as_source
 from bankfull.runtime.embedded.run import OnQuarantine
 from bankfull.spec import (
     Equal,
     Join,
+    Keep,
     Overlap,
     Predicate,
     Query,
     Rows,
+    Shed,
     Similar,
     Stream,
     Subset,
     Superset,
+    Tuples,
     Window,
     span,
     window,
 )
+from bankfull.spec.overload import size
 
 _OVERLOADS = ("block",)
 _ORDERS = (None,)
@@ -84,7 +89,7 @@ def join(
     search: str = "auto",
     basic_window: object = None,
     strict: bool = False,
-    overload: str = "block",
+    overload: str | Shed = "block",
     order: str | None = None,
     on_quarantine: OnQuarantine | None = None,
     buckets: int | None = None,
@@ -104,7 +109,9 @@ def join(
     >>> join(orders, paid, on="id", within=10).read_all().to_pylist()
     [{'orders_t': 1, 'orders_id': 7, 'paid_t': 3, 'paid_id': 7, 'joined_at': 3}]
     """
-    _check_word("overload", overload, _OVERLOADS)
+    shed_to = overload if isinstance(overload, Shed) else None
+    if shed_to is None:
+        _check_word("overload", overload, _OVERLOADS)
     _check_word("order", order, _ORDERS)
     for given in streams:
         if not isinstance(given, BoundStream):
@@ -120,7 +127,7 @@ def join(
         search,
     )
     basic = None if basic_window is None else window(basic_window)
-    query = Query(specs, (described,), basic, strict)
+    query = Query(specs, (described,), basic, strict, shed_to)
     return _plan(query, streams, on_quarantine, buckets)
 
 
@@ -157,8 +164,36 @@ def joins(
         tuple(described for query in queries for described in query.joins),
         basics.pop(),
         any(query.strict for query in queries),
+        _one_overload(queries),
     )
     return _plan(together, tuple(bound.values()), on_quarantine, buckets)
+
+
+def shed(
+    memory: object,
+    keep: str | Policy = "gain",
+    split: str | Mapping[str, float] = "unified",
+    importance: str = "min",
+    sample: float | str = 0.0,
+    seed: int = 0,
+) -> Shed:
+    """Approximate within a budget: ``overload=bf.shed(memory="64 MB")``.
+
+    ``memory`` is a size or :func:`tuples`, and bounds what is stored after every tuple, index and
+    payload included. ``keep`` is a policy by name or an instance of one from ``bf.policies``.
+    ``split``: "unified" (one buffer for all streams), "proportional" to their rates, or a share
+    of the budget for each by name. ``importance`` is how a result's importance follows from its
+    members'. ``sample`` drops arrivals at random ahead of the policy: a share, or "unbiased".
+    """
+    policy = keep.keep() if isinstance(keep, Policy) else Keep(keep)
+    resolve(policy)  # complain now about what can be judged now
+    shares = split if isinstance(split, str) else tuple(sorted(split.items()))
+    return Shed(size(memory), policy, shares, importance, sample, seed)
+
+
+def tuples(count: int) -> Tuples:
+    """A budget counted in stored tuples."""
+    return Tuples(count)
 
 
 def equal(*sides: str | Sequence[str]) -> Equal:
@@ -251,6 +286,17 @@ def _plan_embedded(
     return Joined(plan, sources, on_quarantine)
 
 
+def _one_overload(queries: list[Query]) -> Shed | None:
+    """Return what all joins do under overload; one operator has one budget."""
+    given = {query.shed for query in queries}
+    if len(given) > 1:
+        raise SpecError(
+            "the joins shed differently: pass the same overload= to all of them, it is the budget "
+            "of the operator they share"
+        )
+    return given.pop()
+
+
 def _shareable(given: Any, name: str) -> object:
     """Keep tables as they are; an iterator is opened once, however many joins look at it."""
     import pyarrow as pa
@@ -312,8 +358,10 @@ __all__ = [
     "overlap",
     "rows",
     "session",
+    "shed",
     "similar",
     "stream",
     "subset",
     "superset",
+    "tuples",
 ]

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from bankfull.assemble.shed import has_importance, shed_plan
 from bankfull.assemble.times import column_unit, in_units, joined_type, query_unit
 from bankfull.assemble.types import item_type, key_type
 from bankfull.core import JoinPlan, Plan, StreamPlan
@@ -39,12 +40,14 @@ def assemble(query: Query, schemas: Mapping[str, pa.Schema], masked: bool = Fals
     time_type, joined_scale = joined_type(query, schemas, unit)
     names = _output_names(query, schemas)
     joins = tuple(
-        _join(query, join, schemas, unit, _join_schema(join, schemas, names, time_type))
+        _join(query, join, schemas, unit, _join_schema(query, join, schemas, names, time_type))
         for join in query.joins
     )
     schema = joins[0].schema if len(joins) == 1 else _union_schema(query, schemas, names, time_type)
-    ordered = any(isinstance(length, Rows) for join in query.joins for length in join.windows)
-    return Plan(query, streams, joins, schema, joined_scale, ordered)
+    counted = any(isinstance(length, Rows) for join in query.joins for length in join.windows)
+    shed = None if query.shed is None else shed_plan(query.shed, query, schemas, joins)
+    ordered = counted or shed is not None
+    return Plan(query, streams, joins, schema, joined_scale, ordered, shed)
 
 
 def _check_schema(stream: Stream, schema: pa.Schema) -> None:
@@ -80,6 +83,8 @@ def _output_names(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[tuple[
     """Name output columns: a name that several streams use gets its stream's name in front."""
     counted = Counter(name for stream in query.streams for name in schemas[stream.name].names)
     counted["joined_at"] += 1
+    if has_importance(query):
+        counted["importance"] += 1
     if len(query.joins) > 1:
         counted["join"] += 1
     names = {
@@ -88,6 +93,8 @@ def _output_names(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[tuple[
         for name in schemas[stream.name].names
     }
     final = Counter(names.values()) + Counter(["joined_at"])
+    if has_importance(query):
+        final["importance"] += 1
     for (stream_name, column), name in names.items():
         if final[name] > 1:
             raise PlanError(
@@ -98,6 +105,7 @@ def _output_names(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[tuple[
 
 
 def _join_schema(
+    query: Query,
     join: Join,
     schemas: Mapping[str, pa.Schema],
     names: dict[tuple[str, str], str],
@@ -108,7 +116,15 @@ def _join_schema(
         for stream in join.streams
         for field in schemas[stream]
     ]
-    return pa.schema([*fields, pa.field("joined_at", time_type, nullable=False)])
+    return pa.schema([*fields, *_last_fields(query, time_type)])
+
+
+def _last_fields(query: Query, time_type: pa.DataType) -> list[pa.Field]:
+    """Return what every result carries beside its members' columns."""
+    fields = [pa.field("joined_at", time_type, nullable=False)]
+    if has_importance(query):
+        fields.append(pa.field("importance", pa.float64(), nullable=False))
+    return fields
 
 
 def _union_schema(
@@ -126,7 +142,7 @@ def _union_schema(
         [
             pa.field("join", pa.string(), nullable=False),
             *fields,
-            pa.field("joined_at", time_type, nullable=False),
+            *_last_fields(query, time_type),
         ]
     )
 

@@ -10,7 +10,7 @@ methods of ``index.Index`` and name it in ``bankfull.assemble``.
 
 from bankfull.core.batch import Batch, Budget, Step
 from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
-from bankfull.core.operator import State, start, step
+from bankfull.core.operator import State, resize, start, step
 from bankfull.core.plan import JoinPlan, Plan, StreamPlan
 from bankfull.core.snapshot import catch_up, describe, restore, revive, snapshot
 
@@ -27,6 +27,7 @@ __all__ = [
     "StreamPlan",
     "catch_up",
     "describe",
+    "resize",
     "restore",
     "revive",
     "snapshot",

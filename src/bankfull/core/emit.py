@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bankfull.core.forms import to_form
 from bankfull.core.index import Found
@@ -11,8 +12,14 @@ from bankfull.core.log import Log
 from bankfull.core.plan import JoinPlan, Plan
 
 
-def emit(plan: Plan, join: JoinPlan, logs: list[Log], found: Found) -> pa.RecordBatch:
-    """Write results in the output schema of the query."""
+def emit(
+    plan: Plan,
+    join: JoinPlan,
+    logs: list[Log],
+    found: Found,
+    importance: NDArray[np.float64] | None = None,
+) -> pa.RecordBatch:
+    """Write results in the output schema of the query, with their importance if it has one."""
     arrays: list[pa.Array] = []
     for log, numbers in zip(logs, found.numbers, strict=True):
         numbers = np.ascontiguousarray(numbers)
@@ -21,6 +28,8 @@ def emit(plan: Plan, join: JoinPlan, logs: list[Log], found: Found) -> pa.Record
     joined = found.joined if plan.joined_scale == 1 else found.joined // plan.joined_scale
     time_type = join.schema.field("joined_at").type
     arrays.append(pa.array(joined.copy()).view(time_type))
+    if importance is not None and len(arrays) < len(join.schema):
+        arrays.append(pa.array(importance))
     arrays = [to_form(values, kind) for values, kind in zip(arrays, join.schema.types, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=join.schema)
     return rows if len(plan.joins) == 1 else _widen(plan, join, rows)

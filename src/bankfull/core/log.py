@@ -135,7 +135,10 @@ class Log:
 
     def rows(self, start: int, stop: int) -> pa.RecordBatch:
         """Return stored tuples as a record batch."""
-        numbers = np.arange(start, stop, dtype=np.int64)
+        return self.gather(np.arange(start, stop, dtype=np.int64))
+
+    def gather(self, numbers: NDArray[np.int64]) -> pa.RecordBatch:
+        """Return the tuples with these sequence numbers as a record batch."""
         arrays = [stored.gather(numbers) for stored in self.columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self.plan.schema)
 

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bankfull.core.admit import Check, admit, conforms, with_reason
 from bankfull.core.batch import Batch, Budget, Step
@@ -20,6 +23,7 @@ from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.reorder import Reorder, in_order
 from bankfull.core.set_index import SetIndex
 from bankfull.core.sets import bad_weights
+from bankfull.core.shedding import Shedding, bad_importance
 from bankfull.errors import BankfullError, DataError
 from bankfull.spec import Equal, Similar
 
@@ -42,6 +46,9 @@ class Input:
             for join in plan.joins
             if isinstance(join.predicate, Similar) and position in join.streams
         ]
+        if plan.shed is not None and plan.shed.importance[position] >= 0:
+            column = plan.shed.importance[position]
+            self.checks.append(Check(column, bad_importance, "bad importance"))
 
     @property
     def frontier(self) -> int:
@@ -67,7 +74,10 @@ class State:
         firsts = firsts or [0] * len(plan.streams)
         self.plan = plan
         self.inputs = [Input(plan, k, first) for k, first in enumerate(firsts)]
-        self.indexes: list[Index] = [_index(join, self.logs(join)) for join in plan.joins]
+        self.shedding = Shedding(plan) if plan.shed is not None else None
+        self.indexes: list[Index] = []
+        if self.shedding is None:
+            self.indexes = [_index(join, self.logs(join)) for join in plan.joins]
         self.ledger = Ledger(
             {stream.name: StreamLedger() for stream in plan.streams},
             {join.name: JoinLedger() for join in plan.joins},
@@ -102,6 +112,8 @@ class State:
 
     def nbytes(self) -> int:
         """Bytes held by stored tuples, indexes and working memory."""
+        if self.shedding is not None:
+            return self.shedding.nbytes()
         logs = sum(source.log.nbytes() for source in self.inputs)
         return logs + sum(index.nbytes() for index in self.indexes)
 
@@ -115,6 +127,12 @@ def start(plan: Plan) -> State:
     return State(plan)
 
 
+def resize(state: State, share: float) -> None:
+    """Let an operator have this part of the query's memory budget from now on."""
+    if state.shedding is not None:
+        state.shedding.resize(share)
+
+
 def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
     """Take a batch in; return the results it makes possible.
 
@@ -125,6 +143,8 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
     quarantine: dict[str, list[pa.RecordBatch]] = {}
     if state.pending and any(rows.num_rows for rows in batch.rows.values()):
         raise BankfullError("results are pending: call step with an empty batch before new rows")
+    if state.shedding is not None:
+        return _step_shedding(state, state.shedding, batch, budget, quarantine)
     if not state.pending:
         for join, index in zip(state.plan.joins, state.indexes, strict=True):
             rewind(index.clock, state.logs(join))
@@ -144,14 +164,37 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
     return Step(state, output, state.ledger.copy(), quarantine, state.pending, stored)
 
 
-def _take_in(
+def _step_shedding(
     state: State,
-    position: int,
-    source: Input,
+    shedding: Shedding,
     batch: Batch,
+    budget: Budget,
     quarantine: dict[str, list[pa.RecordBatch]],
-) -> pa.RecordBatch | None:
-    """Admit, order and store the new rows of one stream; returns what was stored."""
+) -> Step:
+    """Take a batch in and join within the memory budget."""
+    for source in state.inputs:
+        rows, times = _admit_rows(state, source, batch, quarantine)
+        if rows is not None and source.reorder is not None:
+            source.reorder.hold(rows, times)
+    _pass_idle(state)
+    if not state.pending:
+        released = {}
+        for position, limit in enumerate(_limits(state, range(len(state.inputs)))):
+            reorder = state.inputs[position].reorder
+            if reorder is not None and len(reorder.times):
+                released[position] = reorder.release(limit)
+        shedding.take({k: (rows, times) for k, (rows, times) in released.items() if len(times)})
+    output, state.pending = shedding.advance(budget.output_rows, state.ledger.joins)
+    for position, source in enumerate(state.inputs):
+        shedding.count(position, state.ledger.streams[source.plan.name], source.waiting)
+    state.ledger.check()
+    return Step(state, output, state.ledger.copy(), quarantine, state.pending, {})
+
+
+def _admit_rows(
+    state: State, source: Input, batch: Batch, quarantine: dict[str, list[pa.RecordBatch]]
+) -> tuple[pa.RecordBatch | None, NDArray[np.int64]]:
+    """Return the rows of one stream that may come in, and their times."""
     name = source.plan.name
     rows = batch.rows.get(name)
     counts = state.ledger.streams[name]
@@ -177,9 +220,23 @@ def _take_in(
             rows = None
     if name in batch.ended:
         source.promised = NEVER
+    return rows, times
+
+
+def _take_in(
+    state: State,
+    position: int,
+    source: Input,
+    batch: Batch,
+    quarantine: dict[str, list[pa.RecordBatch]],
+) -> pa.RecordBatch | None:
+    """Admit, order and store the new rows of one stream; returns what was stored."""
+    rows, times = _admit_rows(state, source, batch, quarantine)
+    counts = state.ledger.streams[source.plan.name]
     if source.reorder is not None:
-        rows = rows if rows is not None else source.reorder.rows.slice(0, 0)
-        rows, times = source.reorder.release(rows, times, source.frontier)
+        if rows is not None:
+            source.reorder.hold(rows, times)
+        rows, times = source.reorder.release(source.frontier)
     elif rows is not None:
         rows, times = in_order(rows, times)
     if rows is None or not len(times):
@@ -227,7 +284,7 @@ def _join(state: State, budget: Budget) -> list[pa.RecordBatch]:
     left = budget.output_rows
     state.pending = False
     for join, index in zip(state.plan.joins, state.indexes, strict=True):
-        limits, counts = _limits(state, join), state.ledger.joins[join.name]
+        limits, counts = _limits(state, join.streams), state.ledger.joins[join.name]
         while True:
             found = index.advance(limits, max(1, min(left, _BLOCK)))
             counts.compared += found.compared
@@ -243,18 +300,17 @@ def _join(state: State, budget: Budget) -> list[pa.RecordBatch]:
     return output
 
 
-def _limits(state: State, join: JoinPlan) -> list[int]:
+def _limits(state: State, streams: Sequence[int]) -> list[int]:
     """Return up to which time each stream's tuples may be processed now.
 
     Where order matters, a tuple waits until no stream can bring one that comes before it: streams
     that go first at equal times must have moved past its time, the others must have reached it.
     """
     if not state.plan.ordered:
-        return [NEVER] * len(join.streams)
-    frontiers = {k: state.inputs[k].frontier for k in join.streams}
+        return [NEVER] * len(streams)
+    frontiers = {k: state.inputs[k].frontier for k in streams}
     return [
-        min(frontier - (other < own) for other, frontier in frontiers.items())
-        for own in join.streams
+        min(frontier - (other < own) for other, frontier in frontiers.items()) for own in streams
     ]
 
 

@@ -6,6 +6,7 @@ Times are 64-bit integers in one unit for the whole query. ``bankfull.assemble``
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -64,6 +65,33 @@ class JoinPlan:
     bit: int = 0
 
 
+class Policy(Protocol):
+    """What the operator needs of a policy; ``bankfull.policies`` has them."""
+
+    key_stats: ClassVar[int]
+    exact_keys: ClassVar[bool]
+
+    def start(self, shape: Any) -> Any:
+        """Return what the kernel runs, before the first tuple."""
+
+
+@dataclass(frozen=True)
+class ShedPlan:
+    """A memory budget, resolved. ``importance[k]`` is the column of stream k, or -1."""
+
+    policy: Policy
+    shape: Any
+    budget: int
+    in_bytes: bool
+    shares: tuple[float, ...] | None
+    proportional: bool
+    importance: tuple[int, ...]
+    combine: int
+    sample: float
+    unbiased: bool
+    seed: int
+
+
 @dataclass(frozen=True)
 class Plan:
     """A whole query. ``ordered``: tuples must be processed in canonical order across streams."""
@@ -74,3 +102,4 @@ class Plan:
     schema: pa.Schema
     joined_scale: int
     ordered: bool
+    shed: ShedPlan | None = None

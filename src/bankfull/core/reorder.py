@@ -18,14 +18,16 @@ class Reorder:
         self.rows = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
         self.times: NDArray[np.int64] = np.zeros(0, np.int64)
 
-    def release(
-        self, rows: pa.RecordBatch, times: NDArray[np.int64], frontier: int
-    ) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
-        """Take new rows in; return those that the frontier has reached, in order."""
+    def hold(self, rows: pa.RecordBatch, times: NDArray[np.int64]) -> None:
+        """Take new rows in."""
         if len(self.times):
             rows = pa.concat_batches([self.rows, rows])
             times = np.concatenate([self.times, times])
-        rows, times = in_order(rows, times)
+        self.rows, self.times = in_order(rows, times)
+
+    def release(self, frontier: int) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
+        """Return the rows that the frontier has reached, in order."""
+        rows, times = self.rows, self.times
         ready = int(np.searchsorted(times, frontier, side="right"))
         self.rows, self.times = rows.slice(ready), times[ready:]
         return rows.slice(0, ready), times[:ready]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.ledger import Ledger
-from bankfull.core.log import counted_rows
+from bankfull.core.log import Log, counted_rows
 from bankfull.core.operator import Input, State
 from bankfull.core.plan import Plan, StreamPlan
 from bankfull.core.times import to_units
@@ -31,8 +31,14 @@ _HEAD = struct.Struct("<8sI16sQ")
 
 def snapshot(state: State) -> bytes:
     """Write a state down. It must not have results pending."""
-    parts = [_write_rows(source) for source in state.inputs]
-    header = json.dumps({**describe(state), "parts": [len(part) for part in parts]}).encode()
+    described = describe(state)
+    parts = [
+        _write_rows(source, log) for source, log in zip(state.inputs, _logs(state), strict=True)
+    ]
+    if state.shedding is not None:
+        described["arrays"], written = write_arrays(state.shedding.arrays())
+        parts.append(written)
+    header = json.dumps({**described, "parts": [len(part) for part in parts]}).encode()
     body = struct.pack("<Q", len(header)) + header + b"".join(parts)
     checksum = hashlib.blake2b(body, digest_size=16).digest()
     return _HEAD.pack(_MAGIC, _VERSION, checksum, len(body)) + body
@@ -42,17 +48,22 @@ def restore(plan: Plan, data: bytes) -> State:
     """Return the state that was written down; refuse what is damaged, foreign or unknown."""
     header, parts = _open(data)
     held, waiting = [], []
-    for stream, description, part in zip(plan.streams, header["streams"], parts, strict=True):
+    for stream, description, part in zip(plan.streams, header["streams"], parts, strict=False):
         rows = _read_rows(stream, part)
         held.append(rows.slice(0, description["stored"]))
         waiting.append(rows.slice(description["stored"]))
-    return revive(plan, header, held, waiting)
+    if plan.shed is None:
+        return revive(plan, header, held, waiting)
+    arrays = read_arrays(header["arrays"], parts[-1])
+    return _revive_shedding(plan, header, held, waiting, arrays)
 
 
 def describe(state: State) -> dict[str, Any]:
     """Return everything but the rows, as plain data."""
     if state.pending:
         raise SnapshotError("results are pending: finish the step before taking a snapshot")
+    if state.shedding is not None:
+        state.shedding.tidy()
     return {
         "query": digest(state.plan.query),
         "ledger": state.ledger.as_dict(),
@@ -60,13 +71,44 @@ def describe(state: State) -> dict[str, Any]:
             {
                 "newest": source.newest,
                 "promised": source.promised,
-                "stored": source.log.stored,
-                **source.log.describe(),
+                "stored": log.stored,
+                **log.describe(),
             }
-            for source in state.inputs
+            for source, log in zip(state.inputs, _logs(state), strict=True)
         ],
         "cursors": [[int(c) for c in index.clock.cursor] for index in state.indexes],
     }
+
+
+def _logs(state: State) -> list[Log]:
+    """Return where the payload of every stream lies."""
+    if state.shedding is not None:
+        return state.shedding.logs
+    return [source.log for source in state.inputs]
+
+
+def _revive_shedding(
+    plan: Plan,
+    header: dict[str, Any],
+    held: list[pa.RecordBatch],
+    waiting: list[pa.RecordBatch],
+    arrays: list[NDArray[Any]],
+) -> State:
+    """Return a state under a memory budget, which decides as the one written down would have."""
+    _check_query(plan, header)
+    state = State(plan)
+    assert state.shedding is not None
+    for position, (source, stream) in enumerate(zip(state.inputs, header["streams"], strict=True)):
+        log = Log(source.plan, stream["first"])
+        log.append(held[position], _times(source, held[position]))
+        state.shedding.logs[position] = log
+        source.newest, source.promised = stream["newest"], stream["promised"]
+        assert source.reorder is not None
+        source.reorder.rows = waiting[position]
+        source.reorder.times = _times(source, waiting[position])
+    state.shedding.load(arrays)
+    state.ledger = Ledger.from_dict(header["ledger"])
+    return state
 
 
 def revive(
@@ -93,11 +135,7 @@ def catch_up(
     nothing comes out: what they produced came out when they were stored. The cost is that of the
     missed rows, whatever the window.
     """
-    if header["query"] != digest(state.plan.query):
-        raise SnapshotError(
-            "the state belongs to another query: restore it with the query that wrote it, "
-            "or start this one afresh"
-        )
+    _check_query(state.plan, header)
     streams = header["streams"]
     for position, (source, rows) in enumerate(zip(state.inputs, missed, strict=True)):
         if rows.num_rows:
@@ -115,6 +153,32 @@ def catch_up(
             held_back = waiting[position]
             source.reorder.rows, source.reorder.times = held_back, _times(source, held_back)
     state.ledger = Ledger.from_dict(header["ledger"])
+
+
+def _check_query(plan: Plan, header: dict[str, Any]) -> None:
+    if header["query"] != digest(plan.query):
+        raise SnapshotError(
+            "the state belongs to another query: restore it with the query that wrote it, "
+            "or start this one afresh"
+        )
+
+
+def write_arrays(arrays: list[NDArray[Any]]) -> tuple[list[Any], bytes]:
+    """Return what arrays are like, as plain data, and their bytes."""
+    about = [[array.dtype.str, list(array.shape)] for array in arrays]
+    return about, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+
+
+def read_arrays(about: list[Any], data: bytes) -> list[NDArray[Any]]:
+    """Return the arrays that :func:`write_arrays` wrote."""
+    arrays, position = [], 0
+    for kind, shape in about:
+        dtype = np.dtype(kind)
+        count = int(np.prod(shape))
+        flat = np.frombuffer(data, dtype, count, position)
+        position += count * dtype.itemsize
+        arrays.append(flat.reshape(shape).copy())
+    return arrays
 
 
 def _open(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
@@ -142,11 +206,11 @@ def _open(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     return header, parts
 
 
-def _write_rows(source: Input) -> bytes:
-    lanes = source.log.lanes
+def _write_rows(source: Input, log: Log) -> bytes:
+    lanes = log.lanes
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, source.plan.schema) as writer:
-        writer.write_batch(source.log.rows(lanes.start, lanes.end))
+        writer.write_batch(log.rows(lanes.start, lanes.end))
         if source.reorder is not None:
             writer.write_batch(source.reorder.rows)
     return bytes(sink.getvalue())

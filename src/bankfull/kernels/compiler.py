@@ -7,6 +7,7 @@ named by a digest of all kernel sources (``docs/decisions/0003``).
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
@@ -17,7 +18,10 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
+
+from bankfull.errors import BankfullError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -57,6 +61,51 @@ def _compile(function: Function, forceinline: bool) -> Function:
     return cast(Function, compiled)
 
 
+def hook(stub: Function) -> Function:
+    """Let policies say what happens here: calls go to the rule of the first argument's type.
+
+    The body of ``stub`` holds for types without a rule of their own. Rules are compiled into the
+    kernel that calls the hook, once a type, and the kernel still hits the cache on disk (one made
+    in a factory never does, ``docs/decisions/0008``).
+    """
+    rules = _RULES.setdefault(stub.__name__, {})
+
+    @functools.wraps(stub)
+    def dispatch(policy: Any, *arguments: Any) -> Any:
+        return rules.get(type(policy), stub)(policy, *arguments)
+
+    def choose(policy: Any, *arguments: Any) -> Any:
+        return rules.get(getattr(policy, "instance_class", None), stub)
+
+    overload(dispatch, jit_options={"forceinline": True, "error_model": "numpy"}, strict=False)(
+        choose
+    )
+    return cast(Function, dispatch)
+
+
+def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]:
+    """Say what a hook does for policies of one type (a named tuple).
+
+    The compiler tells two named tuples apart by their names alone, so names must differ.
+    """
+    other = _KINDS.setdefault(kind.__name__, kind)
+    if (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise BankfullError(
+            f"the state {kind.__name__} of a policy in {kind.__module__} is called like one in "
+            f"{other.__module__}: rename it"
+        )
+
+    def register(function: Function) -> Function:
+        _RULES[stub.__name__][kind] = function
+        return function
+
+    return register
+
+
+_KINDS: dict[str, type] = {}
+_RULES: dict[str, dict[Any, Callable[..., Any]]] = {}
+
+
 def cache_folder() -> str:
     """Return the writable folder for kernels of exactly these sources, or "" without one."""
     name = f"kernels-{_sources_digest()}"
@@ -82,7 +131,8 @@ def cache_folder() -> str:
 
 def _sources_digest() -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    here = Path(__file__).parent
+    for path in sorted([*here.glob("*.py"), *here.parent.glob("policies/*.py")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

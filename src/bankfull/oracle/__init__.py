@@ -2,7 +2,8 @@
 
 It shares no code with ``bankfull.core``: plain Python over plain values, one rule a function, so
 that a disagreement always means that one of the two misread the contract. To add a predicate:
-one function in ``matching.py``; a window: one branch in ``joining.py``.
+one function in ``matching.py``; a window: one branch in ``joining.py``. What the best policy could
+keep in too little memory is in ``oracle.optimum``.
 
 >>> import pyarrow as pa
 >>> from bankfull.spec import Equal, Join, Query, Stream, Ticks

@@ -5,6 +5,7 @@ equal meaning gives equal specs. To add a predicate: a dataclass in ``predicates
 force reading of it in ``bankfull.oracle``, its encoding and search in ``bankfull.core``.
 """
 
+from bankfull.spec.overload import Bytes, Keep, Shed, Tuples
 from bankfull.spec.predicates import Equal, Overlap, Predicate, Similar, Subset, Superset
 from bankfull.spec.query import SEARCHES, Join, Query, Stream
 from bankfull.spec.serial import digest, from_json, to_json
@@ -12,18 +13,22 @@ from bankfull.spec.spans import Duration, Rows, Ticks, Window, span, window
 
 __all__ = [
     "SEARCHES",
+    "Bytes",
     "Duration",
     "Equal",
     "Join",
+    "Keep",
     "Overlap",
     "Predicate",
     "Query",
     "Rows",
+    "Shed",
     "Similar",
     "Stream",
     "Subset",
     "Superset",
     "Ticks",
+    "Tuples",
     "Window",
     "digest",
     "from_json",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bankfull.errors import SpecError, closest
+from bankfull.spec.overload import Shed
 from bankfull.spec.predicates import Equal, Predicate, spread
 from bankfull.spec.spans import Duration, Rows, Span, Ticks, Window
 
@@ -85,6 +86,7 @@ class Query:
     joins: tuple[Join, ...]
     basic_window: Window | None = None
     strict: bool = False
+    shed: Shed | None = None
 
     def __post_init__(self) -> None:
         names = [stream.name for stream in self.streams]
@@ -106,6 +108,18 @@ class Query:
             if name not in used:
                 raise SpecError(f"stream {name!r} is in no join: join it or leave it out")
         self._check_basic_window()
+        self._check_shares(names)
+
+    def _check_shares(self, names: list[str]) -> None:
+        if self.shed is None or isinstance(self.shed.split, str):
+            return
+        given = [name for name, _ in self.shed.split]
+        for name in given:
+            if name not in names:
+                raise SpecError(f"split names the unknown stream {name!r}: {closest(name, names)}")
+        for name in names:
+            if name not in given:
+                raise SpecError(f"split gives stream {name!r} no share: give every stream one")
 
     def _check_basic_window(self) -> None:
         basic = self.basic_window

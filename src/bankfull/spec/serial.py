@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from bankfull.errors import SpecError
-from bankfull.spec import predicates, query, spans
+from bankfull.spec import overload, predicates, query, spans
 
 _KINDS: dict[str, type] = {
     kind.__name__: kind
@@ -16,6 +16,10 @@ _KINDS: dict[str, type] = {
         spans.Duration,
         spans.Ticks,
         spans.Rows,
+        overload.Tuples,
+        overload.Bytes,
+        overload.Keep,
+        overload.Shed,
         predicates.Equal,
         predicates.Overlap,
         predicates.Subset,

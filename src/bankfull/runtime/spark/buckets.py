@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bankfull.core import JoinPlan, Plan
 from bankfull.core.keys import row_codes, spread
-from bankfull.core.plan import HOME
+from bankfull.core.plan import HOME, NEVER
 from bankfull.spec import Equal
 
 
@@ -36,7 +36,8 @@ class Routing:
 
 def bucket_count(plan: Plan, wanted: int) -> int:
     """Return how many buckets this query can use."""
-    return 1 if plan.ordered else max(1, wanted)
+    counted = any(rows < NEVER for join in plan.joins for rows in join.rows)
+    return 1 if counted else max(1, wanted)
 
 
 def grid(buckets: int) -> tuple[int, int]:

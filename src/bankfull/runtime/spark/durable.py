@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from bankfull.core import Plan, catch_up, describe, revive
+from bankfull.core import Plan, catch_up, describe, restore, revive, snapshot
 from bankfull.errors import SnapshotError
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.live import Live
@@ -25,6 +25,8 @@ from bankfull.spec import to_json
 _VERSION = 2
 #: Where the header is kept: no stream has this position.
 _HEADER = (-1, 0)
+#: Where a state under a memory budget is kept.
+_WHOLE = (-2, 0)
 #: The segment number under which rows that wait for their turn are kept.
 _WAITING = -1
 
@@ -69,14 +71,15 @@ class Durable:
 
     def commit(self, live: Live) -> None:
         """Forget segments without live rows and write the header."""
-        waiting = []
         for position, source in enumerate(live.state.inputs):
             segments = live.segments[position]
             while segments and segments[0][1] <= source.log.lanes.start:
                 self._segments.removeKey((position, segments.popleft()[0]))
-            waiting.append(source.waiting)
-            if source.reorder is not None:
+            if source.reorder is not None and live.state.shedding is None:
                 self._segments.updateValue((position, _WAITING), (pack(source.reorder.rows),))
+        if live.state.shedding is not None:
+            # Bounded by the budget, and changed all over: written whole.
+            self._segments.updateValue(_WHOLE, (snapshot(live.state),))
         live.renew()
         header = {
             **describe(live.state),
@@ -88,6 +91,7 @@ class Durable:
             "history": live.history,
             "frontiers": live.frontiers,
             "numbers": live.numbers,
+            "loads": live.loads,
         }
         body = json.dumps(header).encode()
         data = zlib.crc32(body).to_bytes(4, "little") + body
@@ -95,6 +99,13 @@ class Durable:
 
     def rebuild(self, plan: Plan, header: dict[str, Any]) -> Live:
         """Build the operator anew from what is stored."""
+        if plan.shed is not None:
+            written = self._segments.getValue(_WHOLE)
+            live = Live.fresh(plan)
+            live.state = restore(plan, bytes(written[0]) if written is not None else b"")
+            live.lineage, live.history = header["lineage"], header["history"]
+            live.frontiers, live.loads = header["frontiers"], header["loads"]
+            return live
         pieces: list[dict[int, pa.RecordBatch]] = [{} for _ in plan.streams]
         waiting = [_none(stream.schema) for stream in plan.streams]
         for (position, number), (data,) in self._segments.iterator():
@@ -119,13 +130,17 @@ class Durable:
             segments,
             header["numbers"],
             header["frontiers"],
+            header["loads"],
         )
 
     def catch_up(self, live: Live, header: dict[str, Any]) -> bool:
         """Bring an operator that this worker left at an earlier commit up to the last one.
 
-        Returns False when some of what it missed has already expired: then it must be rebuilt.
+        Returns False when some of what it missed has already expired, or tuples were dropped:
+        then it must be rebuilt.
         """
+        if live.state.shedding is not None:
+            return False
         missed, waiting = [], []
         for position, source in enumerate(live.state.inputs):
             pieces = [_none(source.plan.schema)]
@@ -142,7 +157,7 @@ class Durable:
             waiting.append(held_back or _none(source.plan.schema))
         catch_up(live.state, header, missed, waiting)
         live.history, live.numbers = header["history"], header["numbers"]
-        live.frontiers = header["frontiers"]
+        live.frontiers, live.loads = header["frontiers"], header["loads"]
         return True
 
     def _segment(self, position: int, number: int, schema: pa.Schema) -> pa.RecordBatch | None:

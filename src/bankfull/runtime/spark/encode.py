@@ -18,7 +18,13 @@ from bankfull.runtime.spark.packets import conform, pack
 from bankfull.spec import Equal, Query
 
 _PACKET = pa.schema(
-    [("bucket", pa.int32()), ("stream", pa.int32()), ("newest", pa.int64()), ("rows", pa.binary())]
+    [
+        ("bucket", pa.int32()),
+        ("stream", pa.int32()),
+        ("newest", pa.int64()),
+        ("loads", pa.list_(pa.int64())),
+        ("rows", pa.binary()),
+    ]
 )
 
 
@@ -77,6 +83,7 @@ class Encode:
                 pa.array(keys, pa.int32()),
                 pa.array([self.position] * len(keys), pa.int32()),
                 pa.array([newest] * len(keys), pa.int64()),
+                pa.array([np.diff(bounds)] * len(keys), pa.list_(pa.int64())),
                 pa.array(cells, pa.binary()),
             ],
             schema=_PACKET,

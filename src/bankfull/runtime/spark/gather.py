@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bankfull.core import Plan, StreamPlan
 from bankfull.core.keys import row_codes
 from bankfull.core.times import to_units
 from bankfull.runtime.spark.packets import unpack
 
-Packet = tuple[int, int, bytes | None]
+Packet = tuple[int, int, Sequence[int], bytes | None]
 
 
 class Gathered:
-    """Rows by stream in canonical order, and the largest time of each stream anywhere."""
+    """Rows by stream in canonical order; the largest time of each stream and all rows, anywhere.
+
+    ``loads`` are the rows that every bucket got, the same for all of them to see.
+    """
 
     def __init__(self, plan: Plan, packets: Iterable[Packet]) -> None:
         pieces: dict[int, list[pa.RecordBatch]] = {}
         self.newest: dict[str, int] = {}
-        for position, newest, data in packets:
+        self.loads: NDArray[np.float64] = np.zeros(0)
+        for position, newest, loads, data in packets:
             stream = plan.streams[position]
+            self.loads = np.asarray(loads, np.float64) + (self.loads if self.loads.size else 0.0)
             self.newest[stream.name] = max(newest, self.newest.get(stream.name, newest))
             if data is not None:
                 pieces.setdefault(position, []).append(unpack(data, stream.schema))

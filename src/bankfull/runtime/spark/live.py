@@ -16,6 +16,9 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bankfull.core import Plan, State, start
 
 #: Commits that a header remembers, hence how far behind a worker may be and still catch up.
@@ -31,7 +34,7 @@ class Live:
     ``lineage`` names the operator for all its life, ``history`` its latest commits, the newest
     last. ``segments[k]`` are the durable pieces of stream k's log, as (number, one past its last
     tuple), ``numbers[k]`` the number of the next. ``frontiers`` is how far each stream has come
-    over all buckets.
+    over all buckets, ``loads`` how many rows every bucket has been getting, smoothed.
     """
 
     state: State
@@ -40,6 +43,7 @@ class Live:
     segments: list[deque[tuple[int, int]]]
     numbers: list[int]
     frontiers: dict[str, int] = field(default_factory=dict)
+    loads: list[float] = field(default_factory=list)
     used_at: float = 0.0
 
     @classmethod
@@ -49,9 +53,27 @@ class Live:
         segments: list[deque[tuple[int, int]]] = [deque() for _ in range(streams)]
         return cls(start(plan), uuid.uuid4().hex, [], segments, [0] * streams)
 
+    def share(self, loads: NDArray[np.float64], at: int) -> float:
+        """Return the part of the query's budget that this bucket has from now on."""
+        if self.loads:
+            loads = (np.array(self.loads) + loads) / 2.0
+        self.loads = [float(load) for load in loads]
+        return share_of(loads, at)
+
     def renew(self) -> None:
         """Begin a new commit."""
         self.history = [*self.history[1 - HISTORY :], uuid.uuid4().hex]
+
+
+def share_of(loads: NDArray[np.float64], at: int) -> float:
+    """Return a bucket's part of a budget: by what it gets, but never less than half an even one.
+
+    >>> [share_of(np.array([6.0, 2.0, 0.0, 0.0]), at) for at in range(4)]
+    [0.5, 0.25, 0.125, 0.125]
+    """
+    total = float(loads.sum())
+    even = 1.0 / len(loads)
+    return (even + (float(loads[at]) / total if total else even)) / 2.0
 
 
 class LiveStates:

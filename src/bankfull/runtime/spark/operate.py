@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from bankfull.core import Batch, Plan, Step, step
+from bankfull.core import Batch, Plan, Step, resize, step
 from bankfull.core.plan import NEVER
 from bankfull.runtime.spark.durable import Durable
 from bankfull.runtime.spark.encode import Layout
@@ -51,6 +51,8 @@ class Operate(StatefulProcessor):
         gathered = Gathered(plan, _packets(rows))
         live = self._load(plan)
         before = live.state.ledger.copy()
+        share = live.share(gathered.loads, self.layout.keys.index(int(key[0])))
+        resize(live.state, share)
         for outcome in _steps(plan, live, gathered):
             for rows_out in outcome.output:
                 yield as_frame(result_rows(plan, rows_out))
@@ -75,7 +77,8 @@ class Operate(StatefulProcessor):
 
 def _packets(rows: Iterator[pd.DataFrame]) -> Iterator[Packet]:
     for frame in rows:
-        yield from zip(frame["stream"], frame["newest"], frame["rows"], strict=True)
+        columns = (frame[name] for name in ("stream", "newest", "loads", "rows"))
+        yield from zip(*columns, strict=True)
 
 
 def _steps(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Step]:

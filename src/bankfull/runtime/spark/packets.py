@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 #: Columns between encode and operate. Every bucket gets one packet from every piece of input,
-#: with or without rows, so that all of them learn how far time has come.
-PACKET_FIELDS = "bucket int, stream int, newest long, rows binary"
+#: with or without rows, so that all of them learn how far time has come and (``loads``) how many
+#: rows went where.
+PACKET_FIELDS = "bucket int, stream int, newest long, loads array<long>, rows binary"
 
 
 def pack(rows: pa.RecordBatch) -> bytes:

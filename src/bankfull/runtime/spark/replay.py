@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import pyarrow as pa
 
-from bankfull.core import Batch, State, start, step
+from bankfull.core import Batch, State, resize, start, step
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
+from bankfull.runtime.spark.live import share_of
 from bankfull.runtime.spark.report import metric_values
 from bankfull.runtime.spark.results import count_row, result_rows
 
@@ -22,18 +24,21 @@ def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
     def bucket(packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         state = start(layout.plan())
         before = state.ledger.copy()
-        for rows in _results(state, packets):
+        first = next(packets)
+        at = layout.keys.index(first.column("bucket")[0].as_py())
+        gathered = Gathered(state.plan, _unpacked(chain([first], packets)))
+        resize(state, share_of(gathered.loads, at))
+        for rows in _results(state, gathered.rows):
             yield result_rows(state.plan, rows)
         yield count_row(state.plan, metric_values(before, state.ledger))
 
     return bucket
 
 
-def _results(state: State, packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _results(state: State, left: dict[str, pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Feed the operator from the stream that is furthest behind, then end all streams."""
     plan = state.plan
     names = [stream.name for stream in plan.streams]
-    left = Gathered(plan, _unpacked(packets)).rows
     while left:
         name = min(left, key=lambda name: state.inputs[names.index(name)].newest)
         yield from _steps(state, Batch({name: left[name].slice(0, _SLICE)}))
@@ -46,7 +51,8 @@ def _results(state: State, packets: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
 
 def _unpacked(packets: Iterator[pa.RecordBatch]) -> Iterator[Packet]:
     for batch in packets:
-        columns = (batch.column(name).to_pylist() for name in ("stream", "newest", "rows"))
+        names = ("stream", "newest", "loads", "rows")
+        columns = (batch.column(name).to_pylist() for name in names)
         yield from zip(*columns, strict=True)
 
 

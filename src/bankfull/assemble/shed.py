@@ -1,0 +1,88 @@
+"""A memory budget and a policy, resolved against the query and its schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from bankfull.core import JoinPlan
+from bankfull.core.plan import NEVER, ShedPlan
+from bankfull.errors import PlanError
+from bankfull.policies import Shape, resolve
+from bankfull.spec import Bytes, Equal, Query, Shed
+from bankfull.spec.overload import COMBINATIONS
+
+#: A tuple takes at least this much, which bounds how many a budget in bytes can hold.
+_LEAST_BYTES = 256
+
+
+def has_importance(query: Query) -> bool:
+    """Tell whether results carry an importance."""
+    return query.shed is not None and any(stream.importance for stream in query.streams)
+
+
+def shed_plan(
+    shed: Shed, query: Query, schemas: Mapping[str, pa.Schema], joins: tuple[JoinPlan, ...]
+) -> ShedPlan:
+    """Resolve what to keep; say clearly what cannot be."""
+    for join in query.joins:
+        if not isinstance(join.predicate, Equal):
+            raise PlanError(
+                f"join {join.name!r} compares sets, which cannot be shed yet: use overload="
+                '"block", or join on equal keys'
+            )
+    in_bytes = isinstance(shed.memory, Bytes)
+    budget = shed.memory.count
+    tuples = max(1, budget // _LEAST_BYTES) if in_bytes else budget
+    shares = None
+    if not isinstance(shed.split, str):
+        given = dict(shed.split)
+        shares = tuple(given[stream.name] for stream in query.streams)
+    proportional = shed.split == "proportional"
+    buffers = len(query.streams) if proportional or shares else 1
+    if budget < buffers or (in_bytes and budget < 1024 * buffers):
+        raise PlanError(f"a budget of {shed.memory} is too small for {buffers} buffer(s): raise it")
+    spans = tuple(
+        max(join.span[join.streams.index(position)] for join in joins if position in join.streams)
+        for position in range(len(query.streams))
+    )
+    timed = [span for span in spans if span < NEVER]
+    counted = [rows for join in joins for rows in join.rows if rows < NEVER]
+    scale = float(max(timed)) if timed else -float(max(counted) * len(query.streams))
+    return ShedPlan(
+        resolve(shed.keep),
+        Shape(
+            spans,
+            len(joins),
+            scale,
+            buffers,
+            tuples,
+            COMBINATIONS.index(shed.importance),
+            shed.seed,
+        ),
+        budget,
+        in_bytes,
+        shares,
+        proportional,
+        tuple(_importance(query, k, schemas) for k in range(len(query.streams))),
+        COMBINATIONS.index(shed.importance),
+        shed.sample if isinstance(shed.sample, float | int) else 0.0,
+        shed.sample == "unbiased",
+        shed.seed,
+    )
+
+
+def _importance(query: Query, position: int, schemas: Mapping[str, pa.Schema]) -> int:
+    stream = query.streams[position]
+    if stream.importance is None:
+        return -1
+    kind = schemas[stream.name].field(stream.importance).type
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if not number:
+        raise PlanError(
+            f"importance {stream.importance!r} of stream {stream.name!r} has type {kind}: "
+            "give a column of numbers"
+        )
+    column: int = schemas[stream.name].get_field_index(stream.importance)
+    return column

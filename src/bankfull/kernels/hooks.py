@@ -1,0 +1,97 @@
+"""What a policy may decide: the moments in a stored tuple's life at which it is asked.
+
+A policy is a named tuple of its parameters (and arrays, if it keeps statistics); ``rule`` says
+what it does at a hook. Tuples are slots of the memory (``memory.py``); rules write PRIORITY, TIE
+and LAST_TIE of ``memory.real`` and may use its notes. The tuple with the smallest goes first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bankfull.kernels.compiler import hook
+from bankfull.kernels.memory import Memory
+
+
+@hook
+def competes(policy: Any) -> bool:
+    """Tell whether a newcomer may itself be the one that is dropped."""
+    return True
+
+
+@hook
+def watches_agreement(policy: Any) -> bool:
+    """Tell whether the policy wants :func:`agreed`."""
+    return False
+
+
+@hook
+def watches_company(policy: Any) -> bool:
+    """Tell whether the policy wants :func:`company`."""
+    return False
+
+
+@hook
+def drifts(policy: Any) -> bool:
+    """Tell whether priorities change as time passes: then :func:`weigh` is asked, not the heap."""
+    return False
+
+
+@hook
+def candidates(policy: Any) -> int:
+    """Return how many tuples are weighed for an eviction; 0: all of the buffer."""
+    return 0
+
+
+@hook
+def enter(policy: Any, memory: Memory, slot: int, time: int) -> None:
+    """Give a newcomer its first priority."""
+
+
+@hook
+def arrived(policy: Any, memory: Memory, key: int, stream: int, importance: float, t: int) -> None:
+    """Learn that a tuple with this key has arrived on a stream, before it is stored or not."""
+
+
+@hook
+def agreed(policy: Any, memory: Memory, slot: int, time: int) -> bool:
+    """A tuple that agrees with a stored one has arrived. Returns whether priorities changed."""
+    return False
+
+
+@hook
+def matched(policy: Any, memory: Memory, slot: int, time: int) -> bool:
+    """A stored tuple is part of a result just made. Returns whether priorities changed."""
+    return False
+
+
+@hook
+def company(policy: Any, memory: Memory, slot: int, time: int) -> bool:
+    """A tuple that agrees with a stored one was stored or has left. Returns whether ..."""
+    return False
+
+
+@hook
+def left(policy: Any, memory: Memory, slot: int) -> None:
+    """A stored tuple is about to leave, for whatever reason."""
+
+
+@hook
+def weigh(policy: Any, memory: Memory, slot: int, time: int) -> None:
+    """Write the priority that a stored tuple has now; only for policies that drift."""
+
+
+@hook
+def choose(policy: Any, memory: Memory, buffer: int, time: int) -> int:
+    """Return the stored tuple to drop first, or -1 to have priorities decide."""
+    return -1
+
+
+@hook
+def processed(policy: Any, memory: Memory, stream: int, time: int) -> None:
+    """A tuple has been processed, whole."""
+
+
+@hook
+def begins(policy: Any, memory: Memory, time: int) -> None:
+    """Time has moved on to a new instant."""

@@ -1,0 +1,265 @@
+"""The bounded store of a shedding join: slots for tuples, lists by key, a heap by priority.
+
+A stored tuple is a row of ``whole`` (integers) and ``real`` (floats); free slots form a list.
+Tuples of one stream with one key of one join form a list, newest first; so do all tuples of a
+stream by age. A *buffer* is what a budget bounds: one for all streams, or one a stream; its heap
+has the tuple that goes first at the top: smallest priority, then both ties, then the oldest.
+Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
+policies; who calls the kernels keeps enough numbers free.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
+from bankfull.kernels.hashing import GOLDEN
+
+NONE = -1
+#: Columns of ``whole``; from LINKS on three a join: number of the key, next and previous tuple.
+STREAM, TIME, SEQ, ROW, SIZE, NTH, PLACE, OLDER, NEWER, BUFFER, LINKS = range(11)
+#: Columns of ``real``; notes belong to the policy.
+PRIORITY, TIE, LAST_TIE, IMPORTANCE, NOTE = range(5)
+NOTES = 4
+#: Columns of ``streams``.
+OLDEST, NEWEST, ARRIVED, SPAN, ROWS, OWN_BUFFER, STORED, SHED, EVICTED, EXPIRED = range(10)
+STREAM_WORDS = 10
+#: Columns of ``buffers``.
+USED, CAPACITY, HEAPED = range(3)
+#: Elements of ``now``.
+FREE, SEQ_NEXT, TIME_NOW, KEYS_USED, DRAWS = range(5)
+#: Columns of ``joins``: how many streams, then five each of streams, spans, rows.
+WIDTH, MEMBER, MEMBER_SPAN, MEMBER_ROWS = 0, 1, 6, 11
+JOIN_WORDS = 16
+
+
+class Memory(NamedTuple):
+    """Everything that is stored and remembered; see the module's text."""
+
+    whole: Int64
+    real: Float64
+    heap: Int64
+    codes: NDArray[np.uint64]
+    lists: Int64
+    stats: Float64
+    table: Int64
+    streams: Int64
+    buffers: Int64
+    joins: Int64
+    now: Int64
+
+
+@inlined
+def goes_before(memory: Memory, a: int, b: int) -> bool:
+    """Tell whether tuple a is dropped before tuple b."""
+    real = memory.real
+    if real[a, PRIORITY] != real[b, PRIORITY]:
+        return real[a, PRIORITY] < real[b, PRIORITY]  # type: ignore[no-any-return]
+    if real[a, TIE] != real[b, TIE]:
+        return real[a, TIE] < real[b, TIE]  # type: ignore[no-any-return]
+    if real[a, LAST_TIE] != real[b, LAST_TIE]:
+        return real[a, LAST_TIE] < real[b, LAST_TIE]  # type: ignore[no-any-return]
+    return memory.whole[a, SEQ] < memory.whole[b, SEQ]  # type: ignore[no-any-return]
+
+
+@kernel
+def sift(memory: Memory, slot: int) -> None:
+    """Bring a tuple whose priority has changed to its place in the heap."""
+    heap = memory.heap[memory.whole[slot, BUFFER]]
+    size = memory.buffers[memory.whole[slot, BUFFER], HEAPED]
+    place = memory.whole[slot, PLACE]
+    while place > 0:
+        above = (place - 1) >> 1
+        if not goes_before(memory, slot, heap[above]):
+            break
+        heap[place] = heap[above]
+        memory.whole[heap[place], PLACE] = place
+        place = above
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        if below + 1 < size and goes_before(memory, heap[below + 1], heap[below]):
+            below += 1
+        if not goes_before(memory, heap[below], slot):
+            break
+        heap[place] = heap[below]
+        memory.whole[heap[place], PLACE] = place
+        place = below
+    heap[place] = slot
+    memory.whole[slot, PLACE] = place
+
+
+@inlined
+def push(memory: Memory, slot: int) -> None:
+    """Enter a tuple in the heap of its buffer."""
+    buffer = memory.whole[slot, BUFFER]
+    place = memory.buffers[buffer, HEAPED]
+    memory.buffers[buffer, HEAPED] = place + 1
+    memory.heap[buffer, place] = slot
+    memory.whole[slot, PLACE] = place
+    sift(memory, slot)
+
+
+@inlined
+def pull(memory: Memory, slot: int) -> None:
+    """Take a tuple out of the heap."""
+    buffer = memory.whole[slot, BUFFER]
+    place = memory.whole[slot, PLACE]
+    last = memory.buffers[buffer, HEAPED] - 1
+    memory.buffers[buffer, HEAPED] = last
+    moved = memory.heap[buffer, last]
+    if moved != slot:
+        memory.heap[buffer, place] = moved
+        memory.whole[moved, PLACE] = place
+        sift(memory, moved)
+
+
+@inlined
+def key_number(memory: Memory, code: np.uint64, join: int) -> Any:
+    """Return the number of a key of a join; a new key gets the next one."""
+    table = memory.table
+    last = table.size - 1
+    mixed = (code ^ (np.uint64(join + 1) * GOLDEN)) * GOLDEN
+    at = np.int64(mixed >> np.uint64(32)) & last
+    while True:
+        number = table[at]
+        if number < 0:
+            number = memory.now[KEYS_USED]
+            memory.now[KEYS_USED] = number + 1
+            table[at] = number
+            memory.codes[number, 0] = code
+            memory.codes[number, 1] = np.uint64(join)
+            return number
+        if memory.codes[number, 0] == code and memory.codes[number, 1] == np.uint64(join):
+            return number
+        at = (at + 1) & last
+
+
+@kernel
+def number_again(memory: Memory, keep: Int64, codes: NDArray[np.uint64]) -> None:
+    """Fill an empty table with the keys numbered ``0`` to ``keep.size``, of the old ``codes``."""
+    memory.now[KEYS_USED] = 0
+    for i in range(keep.size):
+        key_number(memory, codes[keep[i], 0], int(codes[keep[i], 1]))
+
+
+@inlined
+def listed(memory: Memory, key: int, stream: int) -> Any:
+    """Return the newest stored tuple of a stream with this key."""
+    return memory.lists[key, 2 * stream]
+
+
+@inlined
+def held(memory: Memory, key: int, stream: int) -> Any:
+    """Return how many stored tuples of a stream have this key."""
+    return memory.lists[key, 2 * stream + 1]
+
+
+@inlined
+def link(memory: Memory, slot: int) -> None:
+    """Enter a tuple at the new end of its stream's list and of the lists of its keys."""
+    whole = memory.whole
+    stream = whole[slot, STREAM]
+    newest = memory.streams[stream, NEWEST]
+    whole[slot, OLDER] = newest
+    whole[slot, NEWER] = NONE
+    if newest >= 0:
+        whole[newest, NEWER] = slot
+    else:
+        memory.streams[stream, OLDEST] = slot
+    memory.streams[stream, NEWEST] = slot
+    memory.streams[stream, STORED] += 1
+    for join in range(memory.joins.shape[0]):
+        at = LINKS + 3 * join
+        key = whole[slot, at]
+        if key >= 0:
+            first = memory.lists[key, 2 * stream]
+            whole[slot, at + 1] = first
+            whole[slot, at + 2] = NONE
+            if first >= 0:
+                whole[first, at + 2] = slot
+            memory.lists[key, 2 * stream] = slot
+            memory.lists[key, 2 * stream + 1] += 1
+
+
+@inlined
+def unlink(memory: Memory, slot: int) -> None:
+    """Take a tuple out of all lists and free its slot."""
+    whole = memory.whole
+    stream = whole[slot, STREAM]
+    older, newer = whole[slot, OLDER], whole[slot, NEWER]
+    if older >= 0:
+        whole[older, NEWER] = newer
+    else:
+        memory.streams[stream, OLDEST] = newer
+    if newer >= 0:
+        whole[newer, OLDER] = older
+    else:
+        memory.streams[stream, NEWEST] = older
+    memory.streams[stream, STORED] -= 1
+    for join in range(memory.joins.shape[0]):
+        at = LINKS + 3 * join
+        key = whole[slot, at]
+        if key >= 0:
+            after, before = whole[slot, at + 1], whole[slot, at + 2]
+            if before >= 0:
+                whole[before, at + 1] = after
+            else:
+                memory.lists[key, 2 * stream] = after
+            if after >= 0:
+                whole[after, at + 2] = before
+            memory.lists[key, 2 * stream + 1] -= 1
+    memory.buffers[whole[slot, BUFFER], USED] -= whole[slot, SIZE]
+    whole[slot, STREAM] = NONE
+    whole[slot, OLDER] = memory.now[FREE]
+    memory.now[FREE] = slot
+
+
+@inlined
+def partners_stored(memory: Memory, slot: int) -> int:
+    """Return how many stored tuples of other streams agree with this one, over all joins."""
+    total = 0
+    own = memory.whole[slot, STREAM]
+    for join in range(memory.joins.shape[0]):
+        key = memory.whole[slot, LINKS + 3 * join]
+        if key >= 0:
+            for member in range(memory.joins[join, WIDTH]):
+                stream = memory.joins[join, MEMBER + member]
+                if stream != own:
+                    total += memory.lists[key, 2 * stream + 1]
+    return total
+
+
+@inlined
+def partners_arrived(memory: Memory, slot: int) -> float:
+    """Return how many tuples of other streams that agree with this one have arrived so far."""
+    total = 0.0
+    own = memory.whole[slot, STREAM]
+    for join in range(memory.joins.shape[0]):
+        key = memory.whole[slot, LINKS + 3 * join]
+        if key >= 0:
+            for member in range(memory.joins[join, WIDTH]):
+                stream = memory.joins[join, MEMBER + member]
+                if stream != own:
+                    total += memory.stats[key, stream]
+    return total
+
+
+@inlined
+def draw(seed: int, number: int) -> float:
+    """Return a number between 0 and 1 that looks random and depends on nothing else.
+
+    Reference: the finaliser of splitmix64.
+    """
+    z = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+    z += np.uint64(number + 1) * np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(30)
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.float64(z >> np.uint64(11)) * 2.0**-53

@@ -1,0 +1,29 @@
+"""Policies that trust how often a key has arrived elsewhere: prob, life."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bankfull.oracle.shedding.memory import Arrival, Memory
+from bankfull.oracle.shedding.policy import Policy, Standing
+
+
+@dataclass
+class Prob(Policy):
+    """The key that has arrived least often on the other streams goes.
+
+    Reference: paper `gdj`, 3.1. Everything that arrived counts, for all time: shed, evicted and
+    expired tuples, and the present one for the stored tuples of other streams. With several joins
+    or several other streams the counts are added.
+    """
+
+    def priority(self, u: Arrival, memory: Memory) -> Standing:
+        return (memory.frequency(u),)
+
+
+@dataclass
+class Life(Policy):
+    """Likewise, times the life that is left; the life of a tuple is its stream's largest window."""
+
+    def priority(self, u: Arrival, memory: Memory) -> Standing:
+        return (memory.frequency(u) * (memory.span(u) - memory.age(u)),)

@@ -1,0 +1,126 @@
+"""What has arrived, what is stored, and what can be counted there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One accepted tuple; ``seq`` is its place in canonical order (time, stream, order within).
+
+    ``keys`` holds one key a join of the query; None is a null key, or a join that the tuple's
+    stream does not take part in. ``importance`` is finite.
+    """
+
+    stream: int
+    time: int
+    keys: tuple[int | None, ...]
+    importance: float
+    seq: int
+
+
+@dataclass(frozen=True)
+class JoinSpec:
+    """An equality join: ``spans[i]`` is how long a tuple of ``streams[i]`` stays joinable in it.
+
+    Join number k of a query compares the tuples' key number k.
+    """
+
+    streams: tuple[int, ...]
+    spans: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        assert len(self.streams) == len(self.spans) >= 2, self
+        assert len(set(self.streams)) == len(self.streams), f"a stream joined with itself: {self}"
+
+    def span(self, stream: int) -> int:
+        """Return the window of one of the streams."""
+        return self.spans[self.streams.index(stream)]
+
+
+@dataclass
+class Memory:
+    """All that a policy may see; the loop alone changes it.
+
+    ``history`` is every tuple processed so far, dropped ones among them, the present one last.
+    ``stored`` is in order of arrival. The present tuple is in ``history`` from the start of its
+    turn and in ``stored`` only from the end of it: until then no stored tuple counts it as a match.
+    """
+
+    joins: Sequence[JoinSpec]
+    capacity: Sequence[int] | int
+    seed: int
+    history: list[Arrival] = field(default_factory=list)
+    stored: list[Arrival] = field(default_factory=list)
+
+    # ----------------------------------------------------------------------------------- time
+
+    @property
+    def now(self) -> int:
+        """The time of the tuple being processed."""
+        return self.history[-1].time
+
+    @property
+    def new_instant(self) -> bool:
+        """Whether the tuple being processed is the first one of its time."""
+        return [u.time for u in self.history].count(self.now) == 1
+
+    def age(self, x: Arrival) -> int:
+        """Return how long ago a tuple arrived."""
+        return self.now - x.time
+
+    def span(self, x: Arrival) -> int:
+        """Return how long a tuple lives: the largest window of its stream in any join."""
+        return max(join.span(x.stream) for join in self.joins if x.stream in join.streams)
+
+    # -------------------------------------------------------------------------------- buffers
+
+    def together(self, x: Arrival, y: Arrival) -> bool:
+        """Say whether two tuples compete for the same memory."""
+        return isinstance(self.capacity, int) or x.stream == y.stream
+
+    def buffer(self, x: Arrival) -> list[Arrival]:
+        """Return what is stored in the buffer that a tuple belongs to."""
+        return [u for u in self.stored if self.together(u, x)]
+
+    def room(self, x: Arrival) -> int:
+        """Return how many more tuples the buffer of a tuple can take."""
+        size = self.capacity if isinstance(self.capacity, int) else self.capacity[x.stream]
+        return size - len(self.buffer(x))
+
+    # --------------------------------------------------------------------------------- counts
+
+    def matches(self, x: Arrival) -> int:
+        """Return m, the stored tuples of other streams that agree, once for every join.
+
+        Windows do not matter: a tuple counts for as long as it is stored.
+        """
+        return self._agreeing(x, self.stored)
+
+    def frequency(self, x: Arrival) -> int:
+        """Count likewise whatever has *arrived* on other streams, present tuple included."""
+        return self._agreeing(x, self.history)
+
+    def _agreeing(self, x: Arrival, among: list[Arrival]) -> int:
+        return sum(
+            agree(number, join, x, u) for number, join in enumerate(self.joins) for u in among
+        )
+
+
+def agree(number: int, join: JoinSpec, x: Arrival, u: Arrival) -> bool:
+    """Say whether two tuples of different streams of a join have the same key; None has no equal.
+
+    >>> pair = JoinSpec((0, 1), (5, 5))
+    >>> left, right = Arrival(0, 1, (3,), 1.0, 0), Arrival(1, 1, (3,), 1.0, 1)
+    >>> agree(0, pair, left, right), agree(0, pair, left, left)
+    (True, False)
+    """
+    return (
+        x.stream != u.stream
+        and x.stream in join.streams
+        and u.stream in join.streams
+        and x.keys[number] is not None
+        and x.keys[number] == u.keys[number]
+    )

@@ -1,0 +1,53 @@
+"""A policy says which stored tuple goes first when memory is full; nothing else.
+
+One policy, one file: its parameters (a frozen dataclass, registered), its state (a named tuple),
+its rules (functions of ``bankfull.kernels.hooks`` for that state). To add one, write such a file
+and name it below; the command line, the documentation and the tests find it in the registry. A
+user's own policy is the same file anywhere on the path, given as an instance.
+"""
+
+from bankfull.policies.dgl import Dgl
+from bankfull.policies.fifo import Fifo
+from bankfull.policies.formula import Additive, Cumulative, Multiplicative
+from bankfull.policies.gain import Gain
+from bankfull.policies.gdj import Gdj
+from bankfull.policies.prob import Life, Prob
+from bankfull.policies.random_drop import Random
+from bankfull.policies.registry import POLICIES, Policy, Shape, register, resolve
+from bankfull.policies.simp import Dimpprob, Simp, Simpprob
+
+#: As they are written in a call: ``bf.policies.gdj(initial=0.9)``.
+dgl = Dgl
+fifo = Fifo
+additive = Additive
+cumulative = Cumulative
+multiplicative = Multiplicative
+gain = Gain
+gdj = Gdj
+life = Life
+prob = Prob
+random = Random
+dimpprob = Dimpprob
+simp = Simp
+simpprob = Simpprob
+
+__all__ = [
+    "POLICIES",
+    "Policy",
+    "Shape",
+    "additive",
+    "cumulative",
+    "dgl",
+    "dimpprob",
+    "fifo",
+    "gain",
+    "gdj",
+    "life",
+    "multiplicative",
+    "prob",
+    "random",
+    "register",
+    "resolve",
+    "simp",
+    "simpprob",
+]

@@ -1,0 +1,88 @@
+"""Priorities that grow with what a tuple produces and fade while it produces nothing: DGL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from bankfull.kernels import hooks
+from bankfull.kernels.compiler import Float64, rule
+from bankfull.kernels.memory import (
+    IMPORTANCE,
+    NOTE,
+    PRIORITY,
+    SEQ_NEXT,
+    STREAM,
+    TIME,
+    Memory,
+    partners_stored,
+)
+from bankfull.policies.registry import Policy, Shape, check, register
+
+#: Notes of a tuple: its worth when it was last written down, when that was, the last credit.
+_WORTH, _SINCE, _CREDITED = NOTE, NOTE + 1, NOTE + 2
+
+
+class DglState(NamedTuple):
+    """What the kernel runs."""
+
+    gain: float
+    fading: float
+    spans: Float64
+
+
+@register("dgl", "importance, section 4.3.4")
+@dataclass(frozen=True)
+class Dgl(Policy):
+    """Dynamic gain and loss.
+
+    Reference: Ojewole, Zhu, Hou, section 4.3.4. Deviations: the paper prints neither constant.
+    ``gain`` is the factor of the gain (importance x partners x share of life left); ``decay`` is
+    what is left of a priority after a whole window without output. Priorities fade lazily: the
+    logarithm of the worth, moved by the time of its last change, keeps their order without a pass
+    over the buffer.
+    Cost: partners times the logarithm of the buffer.
+    """
+
+    gain: float = 1.0
+    decay: float = 0.01
+
+    def __post_init__(self) -> None:
+        check("dgl", "gain", self.gain, 0.0, 1e12)
+        check("dgl", "decay", self.decay, 1e-12, 1.0 - 1e-12)
+
+    def start(self, shape: Shape) -> DglState:
+        return DglState(float(self.gain), log(self.decay), np.array(shape.spans, np.float64))
+
+
+@rule(hooks.enter, DglState)
+def _enter(policy: DglState, memory: Memory, slot: int, time: int) -> None:
+    real = memory.real
+    windows = time / policy.spans[memory.whole[slot, STREAM]]
+    real[slot, _WORTH] = real[slot, IMPORTANCE]
+    real[slot, _SINCE] = windows
+    real[slot, _CREDITED] = -1.0
+    real[slot, PRIORITY] = np.log(real[slot, _WORTH]) - windows * policy.fading
+
+
+@rule(hooks.matched, DglState)
+def _matched(policy: DglState, memory: Memory, slot: int, time: int) -> bool:
+    real = memory.real
+    current = float(memory.now[SEQ_NEXT])
+    if real[slot, _CREDITED] == current:
+        return False
+    real[slot, _CREDITED] = current
+    span = policy.spans[memory.whole[slot, STREAM]]
+    windows = time / span
+    left = 1.0 - (time - memory.whole[slot, TIME]) / span
+    gain = policy.gain * real[slot, IMPORTANCE] * float(partners_stored(memory, slot)) * left
+    if gain == 0.0:
+        return False
+    worth = real[slot, _WORTH] * np.exp((windows - real[slot, _SINCE]) * policy.fading) + gain
+    real[slot, _WORTH] = worth
+    real[slot, _SINCE] = windows
+    real[slot, PRIORITY] = np.log(worth) - windows * policy.fading
+    return True

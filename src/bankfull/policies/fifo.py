@@ -1,0 +1,40 @@
+"""Drop the oldest: a window shortened to what fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bankfull.kernels import hooks
+from bankfull.kernels.compiler import rule
+from bankfull.kernels.memory import PRIORITY, Memory
+from bankfull.policies.registry import Policy, Shape, register
+
+
+class FifoState(NamedTuple):
+    """What the kernel runs."""
+
+    seed: int
+
+
+@register("fifo", "gdj, section 5")
+@dataclass(frozen=True)
+class Fifo(Policy):
+    """First in, first out.
+
+    Reference: GreedyDual-Join, section 5, FIFO.
+    Cost: the logarithm of the buffer.
+    """
+
+    def start(self, shape: Shape) -> FifoState:
+        return FifoState(shape.seed)
+
+
+@rule(hooks.competes, FifoState)
+def _competes(policy: FifoState) -> bool:
+    return False
+
+
+@rule(hooks.enter, FifoState)
+def _enter(policy: FifoState, memory: Memory, slot: int, time: int) -> None:
+    memory.real[slot, PRIORITY] = 0.0

@@ -1,0 +1,38 @@
+"""Drop anyone: every tuple of the window is as likely to be stored as any other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bankfull.kernels import hooks
+from bankfull.kernels.compiler import rule
+from bankfull.kernels.memory import PRIORITY, SEQ, Memory, draw
+from bankfull.policies.registry import Policy, Shape, register
+
+
+class RandomState(NamedTuple):
+    """What the kernel runs."""
+
+    seed: int
+
+
+@register("random", "gdj, section 5; importance, section 5")
+@dataclass(frozen=True)
+class Random(Policy):
+    """Random load shedding.
+
+    Every tuple draws a lot when it arrives, and the smallest lot goes first.
+    Reference: GreedyDual-Join, section 5, RAND. Deviations: the lot is drawn once, so that a
+    tuple that stays has the same chance to stay on; the stored tuples are a random sample of the
+    window either way.
+    Cost: the logarithm of the buffer.
+    """
+
+    def start(self, shape: Shape) -> RandomState:
+        return RandomState(shape.seed)
+
+
+@rule(hooks.enter, RandomState)
+def _enter(policy: RandomState, memory: Memory, slot: int, time: int) -> None:
+    memory.real[slot, PRIORITY] = draw(policy.seed, memory.whole[slot, SEQ])

@@ -1,0 +1,97 @@
+"""What every policy is made of, and the list of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any, ClassVar, TypeVar
+
+from bankfull.errors import SpecError, closest
+from bankfull.spec import Keep
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a policy learns of the operator it works for; one entry a stream or buffer.
+
+    ``spans`` are the windows in units of time (count windows: a very large number), ``scale`` the
+    longest of them, or minus so many tuples where windows are counted; ``tuples`` how many may be
+    stored at once, as far as that is known; ``combine`` the place of the importance's rule in
+    ``spec.overload.COMBINATIONS``.
+    """
+
+    spans: tuple[int, ...]
+    joins: int
+    scale: float
+    buffers: int
+    tuples: int
+    combine: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Parameters of a policy, checked; :meth:`start` makes what the kernel runs.
+
+    A subclass is a frozen dataclass of numbers and words, registered with :func:`register`. Its
+    file holds its rules: functions of ``bankfull.kernels.hooks`` for the named tuple that
+    ``start`` returns.
+    """
+
+    name: ClassVar[str] = ""
+    paper: ClassVar[str] = ""
+    #: How many numbers the policy wants for every key and stream, beyond the count of arrivals.
+    key_stats: ClassVar[int] = 0
+    #: Whether keys must be remembered for ever (exact counts) or may be forgotten when many.
+    exact_keys: ClassVar[bool] = False
+
+    def start(self, shape: Shape) -> Any:
+        """Return a named tuple of parameters and arrays, as it is before the first tuple."""
+        raise NotImplementedError
+
+    def keep(self) -> Keep:
+        """Return the policy as part of a query."""
+        given = tuple((field.name, getattr(self, field.name)) for field in fields(self))
+        own = type(self).__module__.startswith("bankfull.policies.")
+        return Keep(self.name if own else f"{type(self).__module__}:{type(self).__name__}", given)
+
+
+Kind = TypeVar("Kind", bound=type[Policy])
+POLICIES: dict[str, type[Policy]] = {}
+
+
+def register(name: str, paper: str) -> Callable[[Kind], Kind]:
+    """Enter a policy in the list under its name."""
+
+    def enter(kind: Kind) -> Kind:
+        kind.name, kind.paper = name, paper
+        POLICIES[name] = kind
+        return kind
+
+    return enter
+
+
+def resolve(keep: Keep) -> Policy:
+    """Return the policy that a query names: one of ours, or a user's as ``module:Class``."""
+    import bankfull.policies  # noqa: F401 - fills the list
+
+    module, _, own = keep.policy.partition(":")
+    kind: Any = POLICIES.get(keep.policy)
+    if own:
+        try:
+            kind = getattr(import_module(module), own)
+        except (ImportError, AttributeError) as error:
+            raise SpecError(f"the policy {keep.policy!r} cannot be imported: {error}") from error
+    if kind is None:
+        raise SpecError(f"policy {keep.policy!r} is unknown: {closest(keep.policy, POLICIES)}")
+    try:
+        return kind(**dict(keep.parameters))  # type: ignore[no-any-return]
+    except TypeError as error:
+        raise SpecError(f"policy {keep.policy!r}: {error}") from error
+
+
+def check(name: str, what: str, value: float, low: float, high: float) -> None:
+    """Refuse a parameter outside its range."""
+    if not isinstance(value, int | float) or not low <= value <= high:
+        raise SpecError(f"{name}: {what}={value!r} must lie between {low:g} and {high:g}")

@@ -1,0 +1,216 @@
+"""Families: differential (engine against naive twin), property.
+
+Every policy's decisions are those of its twin in ``bankfull.oracle.shedding``, which was written
+from the papers by another hand: after every batch the same tuples are stored, the same results
+came out in the same order, whatever the streams, joins, buffers and batch split.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bankfull.assemble import assemble
+from bankfull.core import Batch, Budget, State, restore, snapshot, start, step
+from bankfull.kernels import memory as m
+from bankfull.oracle.shedding import TWINS, Arrival, JoinSpec, simulate
+from bankfull.policies import POLICIES, Policy, dgl, gdj, resolve
+from bankfull.spec import Equal, Join, Keep, Query, Shed, Stream, Ticks, Tuples
+
+SPAN = 40
+#: What is tried: a policy of ours and its twin.
+PAIRS: dict[str, tuple[Policy, Any]] = {
+    name: (POLICIES[name](), TWINS[name]())
+    for name in ("random", "fifo", "prob", "life", "simp", "simpprob", "dimpprob")
+}
+PAIRS |= {
+    f"gdj {q} method {method}": (
+        gdj(initial=q, method=method),
+        TWINS["gdj"](initial=q, method=method),
+    )
+    for q, method in [(0.0, 1), (0.9, 1), (0.995, 1), (1.0, 1), (0.8, 2), (0.9, 3)]
+}
+PAIRS |= {
+    "dgl": (dgl(gain=0.7, decay=0.3), TWINS["dgl"](0.7, 0.3 ** (1 / SPAN))),
+    "additive": (POLICIES["additive"](2.0, 3.0, 0.5), TWINS["additive"](2.0, 3.0, 0.5)),
+    "multiplicative": (
+        POLICIES["multiplicative"](1.5, 0.5, 0.25),
+        TWINS["multiplicative"](1.5, 0.5, 0.25),
+    ),
+    "cumulative": (
+        POLICIES["cumulative"](2.0, 3.0, 0.5, 0.7),
+        TWINS["cumulative"](2.0, 3.0, 0.5, 0.7),
+    ),
+}
+
+
+class World:
+    """Random streams over a few joins, and a budget."""
+
+    def __init__(self, seed: int) -> None:
+        dice = random.Random(seed)
+        self.seed = seed
+        kind = dice.choice(["pair", "pair", "three", "two joins"])
+        self.streams = 2 if kind == "pair" else 3
+        members = {"pair": [(0, 1)], "three": [(0, 1, 2)], "two joins": [(0, 1), (1, 2)]}[kind]
+        self.joins = [JoinSpec(who, (SPAN,) * len(who)) for who in members]
+        self.unified = dice.random() < 0.5
+        total = dice.choice([1, 3, 6, 12, 500])
+        self.capacity = [max(1, total // self.streams)] * self.streams
+        count, keys = dice.choice([60, 150]), dice.choice([2, 5, 15])
+        time, self.arrivals = 0, []
+        drawn = []
+        for _ in range(count):
+            time += dice.choice([0, 0, 1, 1, 2, 9])
+            drawn.append((time, dice.randrange(self.streams)))
+        for seq, (at, stream) in enumerate(sorted(drawn)):
+            values = tuple(
+                (None if dice.random() < 0.05 else int(keys * dice.random() ** 2))
+                if stream in join.streams
+                else None
+                for join in self.joins
+            )
+            worth = float(dice.choice([1, 1, 2, 5, 100]))
+            self.arrivals.append(Arrival(stream, at, values, worth, seq))
+        self.dice = dice
+
+    def state(self, policy: Policy) -> State:
+        """Return the operator before the first tuple."""
+        names = "abc"[: self.streams]
+        total = sum(self.capacity)
+        split = tuple((n, c / total) for n, c in zip(names, self.capacity, strict=True))
+        shed = Shed(Tuples(total), policy.keep(), "unified" if self.unified else split, seed=3)
+        query = Query(
+            tuple(Stream(name, "t", importance="v") for name in names),
+            tuple(
+                Join(
+                    f"j{number}",
+                    tuple(names[k] for k in join.streams),
+                    Equal(((f"k{number}",),)),
+                    (Ticks(SPAN),),
+                )
+                for number, join in enumerate(self.joins)
+            ),
+            shed=shed,
+        )
+        return start(assemble(query, dict.fromkeys(names, self.schema())))
+
+    def schema(self) -> pa.Schema:
+        """Return the columns of every stream."""
+        keys = [(f"k{number}", pa.int64()) for number in range(len(self.joins))]
+        return pa.schema([("t", pa.int64()), ("v", pa.float64()), ("seq", pa.int64()), *keys])
+
+    def batch(self, arrivals: list[Arrival], ended: bool) -> Batch:
+        """Return arrivals as a batch; all streams are known to have come as far as the last."""
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in "abc"[: self.streams]}
+        for one in arrivals:
+            keys = {f"k{number}": key for number, key in enumerate(one.keys)}
+            row = {"t": one.time, "v": one.importance, "seq": one.seq, **keys}
+            rows["abc"[one.stream]].append(row)
+        made = {
+            name: pa.RecordBatch.from_pylist(some, schema=self.schema())
+            for name, some in rows.items()
+            if some
+        }
+        names = list(rows)
+        if ended:
+            return Batch(made, ended=frozenset(names))
+        # The next tuple may share the last one's time, in a stream of the same rank or a later.
+        return Batch(made)
+
+    def twin(self, twin: Any) -> Any:
+        """Run the naive simulation."""
+        capacity = sum(self.capacity) if self.unified else self.capacity
+        return simulate(self.arrivals, self.joins, capacity, twin, seed=3)
+
+
+def stored_seqs(state: State) -> list[int]:
+    """Return which tuples are stored, by their place in the canonical order."""
+    assert state.shedding is not None
+    whole = state.shedding.memory.whole
+    return sorted(int(seq) for seq in whole[whole[:, m.STREAM] >= 0, m.SEQ])
+
+
+def results(output: list[pa.RecordBatch], world: World) -> list[tuple[int, tuple[int, ...]]]:
+    """Read back which tuples every result joins."""
+    found = []
+    names = "abc"[: world.streams]
+    for batch in output:
+        for row in batch.to_pylist():
+            number = int(row.get("join", "j0")[1:])
+            seqs = tuple(row[f"{names[k]}_seq"] for k in world.joins[number].streams)
+            found.append((number, seqs))
+    return found
+
+
+def run(world: World, policy: Policy, pieces: int, restored: bool = False) -> tuple[Any, State]:
+    """Run the engine over the world's tuples in so many batches."""
+    state, output = world.state(policy), []
+    cuts = sorted(world.dice.sample(range(1, len(world.arrivals)), pieces - 1))
+    bounds = [0, *cuts, len(world.arrivals)]
+    for begin, end in itertools.pairwise(bounds):
+        outcome = step(state, world.batch(world.arrivals[begin:end], end == bounds[-1]))
+        output += outcome.output
+        while outcome.pending:
+            outcome = step(outcome.state, Batch(), Budget())
+            output += outcome.output
+        state = outcome.state
+        if restored:
+            state = restore(state.plan, snapshot(state))
+    return results(output, world), state
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("block", range(4))
+def test_differential_twin(name: str, block: int) -> None:
+    """The engine stores, drops and joins what the twin does."""
+    ours, twin = PAIRS[name]
+    for seed in range(25 * block, 25 * block + 25):
+        world = World(seed)
+        expected = world.twin(twin)
+        found, state = run(world, ours, pieces=world.dice.choice([1, 2, 7]))
+        assert sorted(found) == sorted(expected.results), f"seed {seed}"
+        assert stored_seqs(state) == sorted(expected.stored), f"seed {seed}"
+        shed = sum(1 for seq, gone in expected.decisions if seq == gone)
+        counts = state.ledger.streams.values()
+        assert sum(count.shed for count in counts) == shed, f"seed {seed}"
+        evicted = len(expected.decisions) - shed
+        assert sum(count.evicted for count in counts) == evicted, f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_batch_split_and_recovery_leave_no_trace(name: str) -> None:
+    """However the input is cut, and if every state is written down and read back: the same."""
+    policy = resolve(Keep(name))
+    for seed in range(200, 206):
+        world = World(seed)
+        whole, one = run(world, policy, pieces=1)
+        parts, other = run(World(seed), policy, pieces=9)
+        again, third = run(World(seed), policy, pieces=9, restored=True)
+        assert sorted(whole) == sorted(parts) == sorted(again), f"seed {seed}"
+        assert stored_seqs(one) == stored_seqs(other) == stored_seqs(third), f"seed {seed}"
+        assert one.ledger.as_dict() == other.ledger.as_dict() == third.ledger.as_dict()
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_bound_and_subset(name: str) -> None:
+    """Never more stored than allowed, nothing twice, nothing that the exact join lacks."""
+    policy = resolve(Keep(name))
+    for seed in range(300, 306):
+        world = World(seed)
+        exact = simulate(world.arrivals, world.joins, 10**6, TWINS["fifo"]()).results
+        found, state = run(world, policy, pieces=5)
+        assert len(set(found)) == len(found)
+        assert set(found) <= set(exact)
+        if sum(world.capacity) >= 500:
+            assert sorted(found) == sorted(exact)
+        assert state.shedding is not None
+        buffers = state.shedding.memory.buffers
+        assert (buffers[:, m.USED] <= buffers[:, m.CAPACITY]).all()
+        assert buffers[:, m.USED].sum() == len(stored_seqs(state))
+        assert np.isfinite(state.shedding.memory.real).all()
