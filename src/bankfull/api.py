@@ -170,12 +170,13 @@ def joins(
 
 
 def shed(
-    memory: object,
+    memory: object = None,
     keep: str | Policy = "gain",
     split: str | Mapping[str, float] = "unified",
     importance: str = "min",
     sample: float | str = 0.0,
     seed: int = 0,
+    recall: float | None = None,
 ) -> Shed:
     """Approximate within a budget: ``overload=bf.shed(memory="64 MB")``.
 
@@ -184,11 +185,14 @@ def shed(
     ``split``: "unified" (one buffer for all streams), "proportional" to their rates, or a share
     of the budget for each by name. ``importance`` is how a result's importance follows from its
     members'. ``sample`` drops arrivals at random ahead of the policy: a share, or "unbiased".
+    ``recall=0.95`` asks for a share of the exact results instead: memory grows and shrinks until
+    it just suffices, up to ``memory`` if that is given too. ``Joined.recall`` is what was reached.
     """
     policy = keep.keep() if isinstance(keep, Policy) else Keep(keep)
     resolve(policy)  # complain now about what can be judged now
     shares = split if isinstance(split, str) else tuple(sorted(split.items()))
-    return Shed(size(memory), policy, shares, importance, sample, seed)
+    budget = None if memory is None else size(memory)
+    return Shed(budget, policy, shares, importance, sample, seed, recall)
 
 
 def tuples(count: int) -> Tuples:

@@ -15,12 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import Batch, Budget, State, restore, snapshot, start, step
 from bankfull.kernels import memory as m
 from bankfull.oracle.shedding import TWINS, Arrival, JoinSpec, simulate
 from bankfull.policies import POLICIES, Policy, dgl, gdj, resolve
 from bankfull.spec import Equal, Join, Keep, Query, Shed, Stream, Ticks, Tuples
+from bankfull.testing import check_policy
 
 SPAN = 40
 #: What is tried: a policy of ours and its twin.
@@ -36,6 +38,10 @@ PAIRS |= {
     for q, method in [(0.0, 1), (0.9, 1), (0.995, 1), (1.0, 1), (0.8, 2), (0.9, 3)]
 }
 PAIRS |= {
+    "age": (
+        POLICIES["age"](tuple(float(3 + 7 * seq % 31) for seq in range(150))),
+        TWINS["age"]({seq: float(3 + 7 * seq % 31) for seq in range(150)}),
+    ),
     "dgl": (dgl(gain=0.7, decay=0.3), TWINS["dgl"](0.7, 0.3 ** (1 / SPAN))),
     "additive": (POLICIES["additive"](2.0, 3.0, 0.5), TWINS["additive"](2.0, 3.0, 0.5)),
     "multiplicative": (
@@ -198,6 +204,23 @@ def test_batch_split_and_recovery_leave_no_trace(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
+def test_conformance(name: str) -> None:
+    """What ``bankfull.testing`` asks of anyone's policy, asked of ours."""
+    check_policy(resolve(Keep(name)), seeds=[1, 2])
+
+
+def test_conformance_can_fail() -> None:
+    """A policy that lets the budget go is found out."""
+
+    class Careless(POLICIES["fifo"]):  # type: ignore[misc]
+        def start(self, shape: Any) -> Any:
+            raise AssertionError("started")
+
+    with pytest.raises(Exception, match=r"started|cannot be imported"):
+        check_policy(Careless(), seeds=[1])
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
 def test_bound_and_subset(name: str) -> None:
     """Never more stored than allowed, nothing twice, nothing that the exact join lacks."""
     policy = resolve(Keep(name))
@@ -214,3 +237,28 @@ def test_bound_and_subset(name: str) -> None:
         assert (buffers[:, m.USED] <= buffers[:, m.CAPACITY]).all()
         assert buffers[:, m.USED].sum() == len(stored_seqs(state))
         assert np.isfinite(state.shedding.memory.real).all()
+
+
+@pytest.mark.parametrize("name", ["gain", "gdj", "s3fifo"])
+def test_forgotten_keys_leave_no_trace_of_the_batches(name: str) -> None:
+    """More keys than may be remembered: which ones are forgotten depends on the tuples alone."""
+    random_ = np.random.default_rng(6)
+    count, names = 9_000, "ab"
+    tables = {
+        n: pa.table({"t": np.arange(count), "k": (random_.random(count) ** 2 * 30_000).astype(int)})
+        for n in names
+    }
+    found = []
+    for pieces in (1, 37):
+        rows = -(-count // pieces)
+        sources = [
+            bf.stream(iter(tables[n].to_batches(max_chunksize=rows)), time="t", name=n)
+            for n in names
+        ]
+        budget = bf.shed(memory=bf.tuples(300), keep=name)
+        joined = bf.join(*sources, on="k", within=2_000, overload=budget)
+        table = joined.read_all()
+        assert joined._state.shedding.memory.now[m.KEYS_USED] < 7_000
+        found.append((sorted(map(str, table.to_pylist())), joined.ledger))
+    assert found[0] == found[1]
+    assert len(found[0][0]) > 100

@@ -14,7 +14,9 @@ from bankfull.spec import Bytes, Equal, Query, Shed
 from bankfull.spec.overload import COMBINATIONS
 
 #: A tuple takes at least this much, which bounds how many a budget in bytes can hold.
-_LEAST_BYTES = 256
+_LEAST_BYTES = 512
+#: More tuples than any window has, where only the recall bounds memory.
+_ENOUGH = 2**40
 
 
 def has_importance(query: Query) -> bool:
@@ -32,8 +34,10 @@ def shed_plan(
                 f"join {join.name!r} compares sets, which cannot be shed yet: use overload="
                 '"block", or join on equal keys'
             )
+    if shed.recall is not None:
+        _check_recall(shed, query)
     in_bytes = isinstance(shed.memory, Bytes)
-    budget = shed.memory.count
+    budget = shed.memory.count if shed.memory is not None else _ENOUGH
     tuples = max(1, budget // _LEAST_BYTES) if in_bytes else budget
     shares = None
     if not isinstance(shed.split, str):
@@ -70,7 +74,17 @@ def shed_plan(
         shed.sample if isinstance(shed.sample, float | int) else 0.0,
         shed.sample == "unbiased",
         shed.seed,
+        shed.recall,
     )
+
+
+def _check_recall(shed: Shed, query: Query) -> None:
+    for join in query.joins:
+        if len(join.streams) > 2:
+            raise PlanError(
+                f"join {join.name!r} has {len(join.streams)} streams, and recall={shed.recall} is "
+                "estimated for two: give memory= instead"
+            )
 
 
 def _importance(query: Query, position: int, schemas: Mapping[str, pa.Schema]) -> int:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _WORKLOADS = {
-    "embedded": ("equi", "overlap", "length", "startup"),
+    "embedded": ("equi", "overlap", "length", "startup", "shed"),
     "spark": ("join60", "join600", "window10x", "cores", "overlap"),
 }
 _REPEATS = {"embedded": 3, "spark": 1}
@@ -47,7 +47,7 @@ def bench(
     Workloads of embedded: equi (2 x 2,000,000 rows, equal keys within a minute, against DuckDB
     and, where they are installed, Pathway and Flink), overlap (sets with 3 items in common:
     inverted index, identifier-sorted index, scan), length (ten times the stream: time and
-    memory), startup.
+    memory), startup, shed (every policy within a memory budget).
 
     Workloads of spark, about ten minutes: join60 and join600 (equal keys within 60 and 600
     seconds, against Spark's own join and against only moving the rows), window10x (ten times the

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.admit import Check, admit, conforms, with_reason
+from bankfull.core.arrays import bad_importance
 from bankfull.core.batch import Batch, Budget, Step
 from bankfull.core.emit import emit
 from bankfull.core.equal_index import EqualIndex
@@ -23,7 +24,7 @@ from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.reorder import Reorder, in_order
 from bankfull.core.set_index import SetIndex
 from bankfull.core.sets import bad_weights
-from bankfull.core.shedding import Shedding, bad_importance
+from bankfull.core.shedding import Shedding
 from bankfull.errors import BankfullError, DataError
 from bankfull.spec import Equal, Similar
 

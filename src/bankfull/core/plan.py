@@ -77,7 +77,10 @@ class Policy(Protocol):
 
 @dataclass(frozen=True)
 class ShedPlan:
-    """A memory budget, resolved. ``importance[k]`` is the column of stream k, or -1."""
+    """A memory budget, resolved. ``importance[k]`` is the column of stream k, or -1.
+
+    With a ``recall`` to reach, the budget is the most that may be used for it.
+    """
 
     policy: Policy
     shape: Any
@@ -90,6 +93,7 @@ class ShedPlan:
     sample: float
     unbiased: bool
     seed: int
+    recall: float | None = None
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,33 @@ lives in arrays that are written down whole, so a restored operator decides as i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bankfull.core import keys
+from bankfull.core import keys, recall
+from bankfull.core.arrays import (
+    about_joins,
+    about_streams,
+    concatenate,
+    each,
+    importance_of,
+    new_output,
+    no_arrivals,
+    row_bytes,
+    same_keys,
+)
 from bankfull.core.emit import emit
 from bankfull.core.index import Found
 from bankfull.core.ledger import JoinLedger, StreamLedger
 from bankfull.core.log import Log
-from bankfull.core.plan import NEVER, JoinPlan, Plan, ShedPlan
+from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.kernels import memory as m
+from bankfull.kernels.recall import Watch, watch_join
 from bankfull.kernels.shedjoin import (
     OUTPUT_FULL,
     Arrivals,
@@ -33,12 +43,13 @@ from bankfull.kernels.shedjoin import (
     shed_join,
 )
 
-#: Tuples given to the kernel at a time, results it may return at once.
-_ARRIVALS, _RESULTS = 1 << 13, 1 << 15
-#: Keys remembered beyond twice the stored tuples, for policies that may forget.
-_KEYS = 1 << 12
-#: What a stored tuple costs beside its slot: hash table, key, statistics, room to grow.
-_BESIDE = 96
+#: Results that the kernel may return at once.
+_RESULTS = 1 << 15
+#: Keys that nobody stored holds are forgotten after so many tuples, counted from the first one, so
+#: that how the input is cut into batches leaves no trace.
+_PERIOD = 1024
+#: At least so many keys are remembered beyond those of stored tuples.
+_KEYS = 256
 
 
 @dataclass
@@ -66,7 +77,9 @@ class Shedding:
         own = self.shed.shares is not None or self.shed.proportional
         self.words = m.LINKS + 3 * joins
         self.stats = streams * (1 + self.shed.policy.key_stats)
-        self.overhead = 8 * (self.words + m.NOTE + m.NOTES + 1) + _BESIDE + 16 * streams
+        # A slot with a quarter to spare; nearly two keys, with their part of the hash table.
+        slot, key = 8 * (self.words + m.NOTE + m.NOTES + 1), 48 + 16 * streams + 8 * self.stats
+        self.overhead = slot * 5 // 4 + key * 15 // 8
         self.policy = self.shed.policy.start(self.shed.shape)
         self.memory = m.Memory(
             whole=np.full((0, self.words), m.NONE, np.int64),
@@ -76,16 +89,19 @@ class Shedding:
             lists=np.zeros((0, 2 * streams), np.int64),
             stats=np.zeros((0, self.stats)),
             table=np.zeros(0, np.int64),
-            streams=_about_streams(plan, own),
+            streams=about_streams(plan, own),
             buffers=np.zeros((streams if own else 1, 3), np.int64),
-            joins=_about_joins(plan),
+            joins=about_joins(plan),
             now=np.array([m.NONE, 0, -NEVER, 0, 0], np.int64),
         )
-        self._divide()
+        budget = self.shed.budget
+        if self.shed.recall is not None:
+            budget = recall.start_budget(budget, self.shed.in_bytes, len(self.memory.buffers))
+        self._divide(budget)
         self.rules = Rules(
             self.shed.seed,
             self.shed.combine,
-            self.shed.budget,
+            budget,
             self.shed.proportional,
             self.shed.unbiased,
             np.full(streams, self.shed.sample),
@@ -93,7 +109,12 @@ class Shedding:
             np.zeros(streams + 1, np.int64),
         )
         self.exact = [keys.is_exact(join.types) for join in plan.joins]
-        self.work = Work(_no_arrivals(joins))
+        self.work = Work(no_arrivals(joins))
+        most = recall.room(self.shed.budget, self.shed.in_bytes)
+        self.watch = recall.new_watch(plan, most) if recall.can_watch(plan) else None
+        #: The most that the budget may be; at the last look at it: number and time of the tuple,
+        #: tuples dropped.
+        self.steered = np.array([self.shed.budget, 0, -NEVER, 0], np.int64)
         self._room(64, 64)
 
     # ------------------------------------------------------------------------------ taking in
@@ -102,9 +123,9 @@ class Shedding:
         """Take in rows of some streams, all of them to be processed now."""
         assert not len(self.work.left)
         pieces = [self._piece(position, *rows[position]) for position in sorted(rows)]
-        merged = _concatenate(pieces, len(self.plan.joins))
+        merged = concatenate(pieces, len(self.plan.joins))
         order = np.lexsort((merged.streams, merged.times))
-        self.work = Work(_each(merged, lambda values: np.ascontiguousarray(values[..., order])))
+        self.work = Work(each(merged, lambda values: np.ascontiguousarray(values[..., order])))
 
     def _piece(self, position: int, rows: pa.RecordBatch, times: NDArray[np.int64]) -> Arrivals:
         log = self.logs[position]
@@ -123,7 +144,7 @@ class Shedding:
             times,
             np.arange(first, first + count, dtype=np.int64),
             self._sizes(rows),
-            _importance(rows, self.shed.importance[position]),
+            importance_of(rows, self.shed.importance[position]),
             codes,
             keyed,
         )
@@ -147,10 +168,10 @@ class Shedding:
         output: list[pa.RecordBatch] = []
         room = _RESULTS
         while len(self.work.left) and most > 0:
-            stop = min(self.work.next + _ARRIVALS, len(self.work.arrivals.times))
+            stop = min(self.work.next + self._piece_size(), len(self.work.arrivals.times))
             self._make_room(stop - self.work.next)
-            part = _each(self.work.arrivals, itemgetter((..., slice(stop))))
-            found = _output(room)
+            part = each(self.work.arrivals, itemgetter((..., slice(stop))))
+            found = new_output(room)
             before = self.work.next
             self.work.next, count, compared, why = shed_join(
                 part, self.memory, self.policy, self.rules, found, before
@@ -158,16 +179,68 @@ class Shedding:
             if why == OUTPUT_FULL and self.work.next == before:
                 room *= 2  # one tuple has more results than fit
                 continue
+            self._watch(part, before, found, count)
+            self._steer()
             most -= count
             for join, rows in self._results(found, count):
                 counts[join.name].emitted += rows.num_rows
                 output.append(rows)
             counts[self.plan.joins[0].name].compared += compared
         if not len(self.work.left):
-            self.work = Work(_no_arrivals(len(self.plan.joins)))
+            self.work = Work(no_arrivals(len(self.plan.joins)))
             for position in range(len(self.logs)):
                 self._compact(position)
         return output, bool(len(self.work.left))
+
+    def _piece_size(self) -> int:
+        """Return how many tuples to process at a time: up to where keys or budget may change."""
+        number = int(self.memory.now[m.SEQ_NEXT])
+        size = _PERIOD - number % _PERIOD
+        if self.shed.recall is not None:
+            size = min(size, recall.PERIOD - number % recall.PERIOD)
+        # A small budget in bytes has no room for the slots of a thousand newcomers.
+        return min(size, max(64, self.rules.budget >> 13)) if self.shed.in_bytes else size
+
+    def _watch(self, part: Arrivals, start: int, found: Output, count: int) -> None:
+        """Count what the tuples just processed have missed."""
+        if self.watch is None:
+            return
+        stop, memory = self.work.next, self.memory
+        room = recall.room(self.rules.budget, self.shed.in_bytes)
+        self.watch = recall.with_slots(self.watch, room)
+        first = int(memory.now[m.SEQ_NEXT]) - (stop - start)
+        watch_join(
+            self.watch, room, part, start, stop, found, count, first,
+            memory.streams, memory.joins, self.rules.combine, self.rules.seed,
+        )  # fmt: skip
+
+    def _steer(self) -> None:
+        """Look for the memory that gives the recall asked for, at fixed places of the input."""
+        if self.shed.recall is None or self.watch is None:
+            return
+        seq, time = int(self.memory.now[m.SEQ_NEXT]), int(self.memory.now[m.TIME_NOW])
+        if self.steered[2] == -NEVER:
+            self.steered[2] = time
+        if seq % recall.PERIOD or not recall.is_due(self.plan, seq, time, self.steered[1:]):
+            return
+        dropped, budget = self._dropped(), self.rules.budget
+        if dropped == self.steered[3]:  # all that came fits: no more is needed than is used
+            budget = max(1, min(budget, int(self.memory.buffers[:, m.USED].sum())))
+        wanted = recall.next_budget(self.watch, self.shed.recall, budget)
+        if dropped == self.steered[3]:
+            wanted = min(wanted, budget)
+        self.steered[1:] = seq, time, dropped
+        self._set_budget(min(wanted, int(self.steered[0])))
+
+    def _dropped(self) -> int:
+        return int(self.memory.streams[:, [m.SHED, m.EVICTED]].sum())
+
+    @property
+    def recall(self) -> recall.Recall | None:
+        """Emitted ÷ exact so far, or None where it cannot be estimated."""
+        if self.watch is None:
+            return None
+        return recall.estimate(self.watch, self._dropped())
 
     def _results(self, found: Output, count: int) -> list[tuple[JoinPlan, pa.RecordBatch]]:
         results = []
@@ -178,7 +251,7 @@ class Shedding:
             numbers = found.rows[: len(join.streams), which]
             logs = [self.logs[k] for k in join.streams]
             if not self.exact[number]:
-                same = _same_keys(join, logs, numbers)
+                same = same_keys(join, logs, numbers)
                 which, numbers = which[same], numbers[:, same]
             chosen = Found(numbers, found.times[which], 0, more=False)
             results.append((join, emit(self.plan, join, logs, chosen, found.importance[which])))
@@ -201,7 +274,8 @@ class Shedding:
     def arrays(self) -> list[NDArray[Any]]:
         """Return everything that decides, in one order."""
         own = [value for value in self.policy if isinstance(value, np.ndarray)]
-        return [*self.memory, *self.rules[-3:], np.array([self.rules.budget]), *own]
+        budget = np.array([self.rules.budget, *self.steered], np.int64)
+        return [*self.memory, *self.rules[-3:], budget, *(self.watch or ()), *own]
 
     def load(self, arrays: list[NDArray[Any]]) -> None:
         """Take over what :meth:`arrays` gave."""
@@ -209,39 +283,56 @@ class Shedding:
         self.memory = m.Memory(*arrays[:count])
         self.rules = Rules(*self.rules[:-3], *arrays[count : count + 3])
         self.rules = self.rules._replace(budget=int(arrays[count + 3][0]))
-        own = iter(arrays[count + 4 :])
+        self.steered = arrays[count + 3][1:]
+        count += 4
+        if self.watch is not None:
+            self.watch = Watch(*arrays[count : count + len(self.watch)])
+            count += len(self.watch)
+        own = iter(arrays[count:])
         values = [next(own) if isinstance(v, np.ndarray) else v for v in self.policy]
         self.policy = type(self.policy)(*values)
 
     def nbytes(self) -> int:
-        """Bytes of payload, slots, keys and the policy's own arrays."""
-        arrays = [*self.memory, *(v for v in self.policy if isinstance(v, np.ndarray))]
+        """Bytes of payload, slots, keys, the policy's own arrays and tuples kept aside."""
+        arrays: list[NDArray[Any]] = [*self.memory, *(self.watch or ())]
+        arrays += [value for value in self.policy if isinstance(value, np.ndarray)]
         return sum(log.nbytes() for log in self.logs) + sum(a.nbytes for a in arrays)
 
     # ------------------------------------------------------------------------------- the arrays
 
-    def _divide(self) -> None:
+    def _divide(self, budget: int) -> None:
         """Give every buffer its part of the budget."""
         shares = self.shed.shares
         if shares is None:
             buffers = len(self.memory.buffers)
             shares = (1.0 / buffers,) * buffers
         for buffer, share in enumerate(shares):
-            self.memory.buffers[buffer, m.CAPACITY] = max(1, int(self.shed.budget * share + 1e-9))
+            self.memory.buffers[buffer, m.CAPACITY] = max(1, int(budget * share + 1e-9))
 
     def resize(self, share: float) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
         budget = max(1, int(self.shed.budget * share))
+        if self.shed.recall is not None:
+            self.steered[0] = budget
+            budget = min(budget, self.rules.budget)
+        self._set_budget(budget)
+
+    def _set_budget(self, budget: int) -> None:
         if budget == self.rules.budget:
             return
         before, buffers = self.rules.budget, self.memory.buffers
-        for buffer in range(len(buffers)):
-            capacity = int(buffers[buffer, m.CAPACITY]) * budget // before
-            buffers[buffer, m.CAPACITY] = max(1, capacity)
+        if self.shed.proportional:
+            for buffer in range(len(buffers)):
+                capacity = int(buffers[buffer, m.CAPACITY]) * budget // before
+                buffers[buffer, m.CAPACITY] = max(1, capacity)
+        else:
+            self._divide(budget)
         self.rules = self.rules._replace(budget=budget)
         fit_budget(self.memory, self.policy, self.rules)
 
     def _make_room(self, arrivals: int) -> None:
+        if int(self.memory.now[m.SEQ_NEXT]) % _PERIOD == 0:
+            self._forget_keys()
         stored = int(self.memory.streams[:, m.STORED].sum())
         slots = stored + arrivals
         if not self.shed.in_bytes:
@@ -266,22 +357,27 @@ class Shedding:
             memory = memory._replace(whole=whole, real=real, heap=heap)
         self.memory = memory
         if numbers > len(memory.codes):
-            self._number_keys(numbers)
+            used = int(memory.now[m.KEYS_USED])
+            self._number_keys(np.arange(used), numbers + numbers // 8 + 64)
 
-    def _number_keys(self, numbers: int) -> None:
-        """Make room for keys; those of nobody stored are forgotten where a policy allows it."""
+    def _forget_keys(self) -> None:
+        """Forget keys of nobody stored, the rarest first, where the policy allows it."""
         memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
-        keep = np.arange(used)
-        fresh = numbers - used
-        if not self.shed.policy.exact_keys:
-            held = memory.lists[:used, 1::2].sum(axis=1) > 0
-            most = 2 * int(held.sum()) + _KEYS
-            if used > most:
-                seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
-                seen[held] = np.inf
-                keep = np.sort(np.argsort(-seen, kind="stable")[:most])
-        wanted = 2 * (len(keep) + fresh) + 64
-        table = np.full(1 << (2 * wanted).bit_length(), m.NONE, np.int64)
+        held = memory.lists[:used, 1::2].sum(axis=1) > 0
+        stored = int(memory.streams[:, m.STORED].sum())
+        spare = max(_KEYS, stored // 2) if self.shed.in_bytes else max(16 * _KEYS, stored)
+        most = int(held.sum()) + spare
+        if used <= most or self.shed.policy.exact_keys:
+            return
+        seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
+        seen[held] = np.inf
+        keep = np.sort(np.argsort(-seen, kind="stable")[:most])
+        self._number_keys(keep, most + most // 8 + _PERIOD)
+
+    def _number_keys(self, keep: NDArray[np.int64], wanted: int) -> None:
+        """Number these keys anew, in tables with room for ``wanted``."""
+        memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
+        table = np.full(1 << (wanted + wanted // 2).bit_length(), m.NONE, np.int64)
         codes = np.zeros((wanted, 2), np.uint64)
         lists = np.full((wanted, memory.lists.shape[1]), m.NONE, np.int64)
         lists[:, 1::2] = 0
@@ -309,90 +405,3 @@ class Shedding:
         fresh.append(rows, whole[slots[order], m.TIME])
         whole[slots[order], m.ROW] = np.arange(log.lanes.end, fresh.lanes.end)
         self.logs[position] = fresh
-
-
-def row_bytes(values: pa.Array) -> NDArray[np.int64]:
-    """Return the bytes that each value of a column takes; of nested values, their mean."""
-    kind, count = values.type, len(values)
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        lengths = pc.binary_length(values).fill_null(0).to_numpy(zero_copy_only=False)
-        return lengths.astype(np.int64) + 4  # type: ignore[no-any-return]
-    try:
-        width = -(-kind.bit_width // 8)
-    except ValueError:
-        width = -(-values.nbytes // max(1, count))
-    return np.full(count, width, np.int64)
-
-
-def _importance(rows: pa.RecordBatch, column: int) -> NDArray[np.float64]:
-    if column < 0:
-        return np.ones(rows.num_rows)
-    values = rows.column(column).cast(pa.float64(), safe=False)
-    return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
-def bad_importance(values: pa.Array) -> NDArray[np.bool_]:
-    """Return which values are no importance: null, not finite, or not above zero."""
-    numbers = values.cast(pa.float64(), safe=False).fill_null(float("nan"))
-    worth = numbers.to_numpy(zero_copy_only=False)
-    return ~(np.isfinite(worth) & (worth > 0.0))  # type: ignore[no-any-return]
-
-
-def _same_keys(join: JoinPlan, logs: list[Log], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Compare the real keys: 64 bits may agree by chance."""
-
-    def columns(side: int) -> list[pa.Array]:
-        rows = np.ascontiguousarray(numbers[side])
-        return [logs[side].columns[position].gather(rows) for position in join.columns[side]]
-
-    first, same = columns(0), np.ones(numbers.shape[1], np.bool_)
-    for side in range(1, len(logs)):
-        same &= keys.equal(first, columns(side), join.types)
-    return same
-
-
-def _about_streams(plan: Plan, own: bool) -> NDArray[np.int64]:
-    about = np.zeros((len(plan.streams), m.STREAM_WORDS), np.int64)
-    about[:, [m.OLDEST, m.NEWEST]] = m.NONE
-    for position in range(len(plan.streams)):
-        sides = [(j, j.streams.index(position)) for j in plan.joins if position in j.streams]
-        about[position, m.SPAN] = max(join.span[side] for join, side in sides)
-        about[position, m.ROWS] = max(join.rows[side] for join, side in sides)
-        about[position, m.OWN_BUFFER] = position if own else 0
-    return about
-
-
-def _about_joins(plan: Plan) -> NDArray[np.int64]:
-    about = np.zeros((len(plan.joins), m.JOIN_WORDS), np.int64)
-    for number, join in enumerate(plan.joins):
-        width = len(join.streams)
-        about[number, m.WIDTH] = width
-        about[number, m.MEMBER : m.MEMBER + width] = join.streams
-        about[number, m.MEMBER_SPAN : m.MEMBER_SPAN + width] = join.span
-        about[number, m.MEMBER_ROWS : m.MEMBER_ROWS + width] = join.rows
-    return about
-
-
-def _each(arrivals: Arrivals, change: Callable[[Any], Any]) -> Arrivals:
-    """Do the same to all arrays."""
-    return Arrivals(*map(change, arrivals))
-
-
-def _no_arrivals(joins: int) -> Arrivals:
-    none = np.zeros(0, np.int64)
-    codes, keyed = np.zeros((joins, 0), np.uint64), np.zeros((joins, 0), np.bool_)
-    return Arrivals(none, none, none, none, np.zeros(0), codes, keyed)
-
-
-def _concatenate(pieces: list[Arrivals], joins: int) -> Arrivals:
-    together = zip(*[_no_arrivals(joins), *pieces], strict=True)
-    return Arrivals(*(np.concatenate(values, axis=-1) for values in together))
-
-
-def _output(room: int) -> Output:
-    members = np.empty((2, 5, room), np.int64)
-    joins, times = np.empty((2, room), np.int64)
-    return Output(joins, members[0], members[1], times, np.empty(room))
-
-
-__all__: list[str] = ["ShedPlan", "Shedding", "bad_importance", "row_bytes"]

@@ -102,11 +102,12 @@ class Rules(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Room for results: the join, a row number a member, its slot, time and importance."""
+    """Room for results: the join, of every member row, slot and canonical number, time, worth."""
 
     joins: Int64
     rows: Int64
     slots: Int64
+    arrivals: Int64
     times: Int64
     importance: Float64
 
@@ -230,9 +231,11 @@ def _search(
                 if member == own:
                     out.rows[member, count] = row
                     out.slots[member, count] = NONE
+                    out.arrivals[member, count] = memory.now[SEQ_NEXT]
                 else:
                     out.rows[member, count] = memory.whole[at[member], ROW]
                     out.slots[member, count] = at[member]
+                    out.arrivals[member, count] = memory.whole[at[member], SEQ]
                     worth = memory.real[at[member], IMPORTANCE]
                     low, high = min(low, worth), max(high, worth)
                     total += worth
@@ -420,8 +423,6 @@ def _admit(
     memory.real[slot, IMPORTANCE] = arrivals.importance[i]
     if hooks.competes(policy):
         hooks.enter(policy, memory, slot, t)
-        if hooks.drifts(policy):
-            hooks.weigh(policy, memory, slot, t)
     while memory.buffers[buffer, USED] + size > memory.buffers[buffer, CAPACITY]:
         victim = _victim(policy, memory, buffer, t, rules.seed)
         if hooks.competes(policy) and goes_before(memory, slot, victim):

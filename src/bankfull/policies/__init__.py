@@ -6,6 +6,8 @@ and name it below; the command line, the documentation and the tests find it in 
 user's own policy is the same file anywhere on the path, given as an instance.
 """
 
+from bankfull.policies.age import Age
+from bankfull.policies.caches import S3Fifo, Sieve
 from bankfull.policies.dgl import Dgl
 from bankfull.policies.fifo import Fifo
 from bankfull.policies.formula import Additive, Cumulative, Multiplicative
@@ -17,6 +19,9 @@ from bankfull.policies.registry import POLICIES, Policy, Shape, register, resolv
 from bankfull.policies.simp import Dimpprob, Simp, Simpprob
 
 #: As they are written in a call: ``bf.policies.gdj(initial=0.9)``.
+age = Age
+s3fifo = S3Fifo
+sieve = Sieve
 dgl = Dgl
 fifo = Fifo
 additive = Additive
@@ -36,6 +41,7 @@ __all__ = [
     "Policy",
     "Shape",
     "additive",
+    "age",
     "cumulative",
     "dgl",
     "dimpprob",
@@ -48,6 +54,8 @@ __all__ = [
     "random",
     "register",
     "resolve",
+    "s3fifo",
+    "sieve",
     "simp",
     "simpprob",
 ]

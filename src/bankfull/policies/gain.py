@@ -102,7 +102,7 @@ class Gain(Policy):
     """
 
     key_stats: ClassVar[int] = _LIVES
-    rate: float = 0.002
+    rate: float = 0.01
 
     def __post_init__(self) -> None:
         check("gain", "rate", self.rate, 1e-6, 0.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,41 +13,44 @@ from bankfull.kernels.compiler import Float64, Int64, inlined, rule
 from bankfull.kernels.memory import (
     BUFFER,
     HEAPED,
+    LINKS,
+    MEMBER,
     NOTE,
+    OWN_BUFFER,
     PRIORITY,
-    SEQ,
+    SPAN,
+    STREAM,
     TIME,
     TIME_NOW,
+    WIDTH,
     Memory,
-    draw,
     goes_before,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
 
 #: Credits further above the smallest than this count as equal when a percentile is taken.
 _TREE = 1 << 12
-#: Percentiles that a self-tuning policy tries.
-_ARMS = (0.0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.995, 1.0)
-#: How quickly profits of the past fade, and how often an arm is tried for the sake of trying.
-_FADE, _TRY = 1.0 / 2048.0, 0.08
-#: Notes of a tuple: the arm that gave its first credit, what it has earned.
-_ARM, _EARNED = NOTE, NOTE + 1
+#: How far one regret moves a percentile that tunes itself, and how quickly counts fade.
+_STEP, _FADE = 0.004, 1.0 / 1024.0
+#: The note of a tuple: results since it came in. Statistics of a key: when a tuple was evicted
+#: with it, and of which sort: a newcomer that had no result yet, or a veteran.
+_EARNED = NOTE
+_WHEN, _SORT = 0, 1
 
 
 class GdjState(NamedTuple):
     """``tree[b]`` counts the tuples of a buffer by credit above ``base[b]``, as a Fenwick tree.
 
-    ``arms``: a row a percentile: profit, tries. ``rate``: results, time occupied, of all buffers.
+    ``initial[b]`` is the percentile of a newcomer; ``gone`` how many of either sort were evicted
+    of late.
     """
 
-    initial: float
     method: int
     tunes: bool
-    seed: int
     tree: Int64
     base: Float64
-    arms: Float64
-    rate: Float64
+    initial: Float64
+    gone: Float64
 
 
 @register("gdj", "gdj, section 4")
@@ -57,9 +60,10 @@ class Gdj(Policy):
 
     A newcomer gets the credit at the percentile ``initial`` of its buffer, and one more for every
     result (``method=1``); by rank, all losing one an instant (2); or one, all losing their share
-    of what was given out (3). ``initial="auto"`` tunes itself: newcomers get one of eight
-    percentiles, each is judged by what its tuples earned less what their room earns on average,
-    and the best is used; now and then another is tried.
+    of what was given out (3). ``initial="auto"`` tunes itself by regret: a partner that comes
+    within the window for a tuple that was evicted before its first result moves the percentile
+    up, one for a tuple that had earned credit moves it down, each in proportion to how rare its
+    sort is among the evicted. It rests where both sorts are missed equally.
 
     Reference: GreedyDual-Join, section 4.1, Algorithm 1, and 5.2 (methods). Deviations: the
     percentile is by nearest rank after the victim has left; the feedback is ours, the paper only
@@ -68,6 +72,7 @@ class Gdj(Policy):
     Cost: the logarithm of the buffer for each result; method 2 looks at the whole buffer.
     """
 
+    key_stats: ClassVar[int] = 2
     initial: float | str = "auto"
     method: int = 1
 
@@ -81,17 +86,13 @@ class Gdj(Policy):
 
     def start(self, shape: Shape) -> GdjState:
         tunes = self.initial == "auto"
-        arms = np.zeros((len(_ARMS), 3))
-        arms[:, 2] = _ARMS
         return GdjState(
-            0.0 if tunes else float(self.initial),
             self.method,
             tunes,
-            shape.seed,
             np.zeros((shape.buffers, _TREE + 1), np.int64),
             np.zeros(shape.buffers),
-            arms,
-            np.zeros(2),
+            np.full(shape.buffers, 0.5 if tunes else float(self.initial)),
+            np.ones((shape.buffers, 2)),
         )
 
 
@@ -138,19 +139,6 @@ def _percentile(policy: GdjState, memory: Memory, buffer: int, share: float) -> 
     return policy.base[buffer] + at  # type: ignore[no-any-return]
 
 
-@inlined
-def _arm(policy: GdjState, seq: int) -> int:
-    """Return which percentile a newcomer gets: mostly the most profitable."""
-    if draw(policy.seed + 3, seq) < _TRY:
-        return int(draw(policy.seed + 4, seq) * policy.arms.shape[0])
-    best = 0
-    for arm in range(1, policy.arms.shape[0]):
-        mean = policy.arms[arm, 0] / (policy.arms[arm, 1] + 1.0)
-        if mean > policy.arms[best, 0] / (policy.arms[best, 1] + 1.0):
-            best = arm
-    return best
-
-
 @rule(hooks.competes, GdjState)
 def _competes(policy: GdjState) -> bool:
     return False
@@ -159,13 +147,8 @@ def _competes(policy: GdjState) -> bool:
 @rule(hooks.enter, GdjState)
 def _enter(policy: GdjState, memory: Memory, slot: int, time: int) -> None:
     buffer = memory.whole[slot, BUFFER]
-    share = policy.initial
-    if policy.tunes:
-        arm = _arm(policy, memory.whole[slot, SEQ])
-        share = policy.arms[arm, 2]
-        memory.real[slot, _ARM] = arm
-        memory.real[slot, _EARNED] = 0.0
-    credit = _percentile(policy, memory, buffer, share)
+    credit = _percentile(policy, memory, buffer, policy.initial[buffer])
+    memory.real[slot, _EARNED] = 0.0
     memory.real[slot, PRIORITY] = credit
     if policy.method != 2:
         _count(policy, memory, buffer, credit, 1)
@@ -198,14 +181,42 @@ def _left(policy: GdjState, memory: Memory, slot: int) -> None:
     buffer = memory.whole[slot, BUFFER]
     if policy.method != 2:
         _count(policy, memory, buffer, memory.real[slot, PRIORITY], -1)
-    if policy.tunes:
-        stay = float(memory.now[TIME_NOW] - memory.whole[slot, TIME])
-        earned = memory.real[slot, _EARNED]
-        policy.rate[0] += earned
-        policy.rate[1] += stay
-        usual = policy.rate[0] / policy.rate[1] if policy.rate[1] > 0 else 0.0
-        arm = np.int64(memory.real[slot, _ARM])
-        policy.arms[arm, 0] += earned - usual * stay - _FADE * policy.arms[arm, 0]
-        policy.arms[arm, 1] += 1.0 - _FADE * policy.arms[arm, 1]
-        policy.rate[0] *= 1.0 - _FADE
-        policy.rate[1] *= 1.0 - _FADE
+    stream = memory.whole[slot, STREAM]
+    age = memory.now[TIME_NOW] - memory.whole[slot, TIME]
+    if not policy.tunes or age > memory.streams[stream, SPAN]:
+        return
+    sort = 1 if memory.real[slot, _EARNED] > 0.0 else 0
+    for other in range(2):
+        policy.gone[buffer, other] *= 1.0 - _FADE
+    policy.gone[buffer, sort] += 1.0
+    at = memory.streams.shape[0] + 2 * stream
+    for join in range(memory.joins.shape[0]):
+        key = memory.whole[slot, LINKS + 3 * join]
+        if key >= 0:
+            memory.stats[key, at + _WHEN] = float(memory.whole[slot, TIME])
+            memory.stats[key, at + _SORT] = 1.0 + sort
+
+
+@rule(hooks.arrived, GdjState)
+def _arrived(
+    policy: GdjState, memory: Memory, key: int, stream: int, importance: float, t: int
+) -> None:
+    """Regret tuples that were evicted and would have joined this one."""
+    if not policy.tunes:
+        return
+    join = int(memory.codes[key, 1])
+    for member in range(memory.joins[join, WIDTH]):
+        other = memory.joins[join, MEMBER + member]
+        at = memory.streams.shape[0] + 2 * other
+        sort = int(memory.stats[key, at + _SORT]) - 1
+        if other == stream or sort < 0:
+            continue
+        if t - memory.stats[key, at + _WHEN] > memory.streams[other, SPAN]:
+            memory.stats[key, at + _SORT] = 0.0
+            continue
+        buffer = memory.streams[other, OWN_BUFFER]
+        gone = policy.gone[buffer]
+        step = _STEP * (gone[0] + gone[1]) / (2.0 * max(gone[sort], 1.0))
+        step = min(step, 16.0 * _STEP)
+        moved = policy.initial[buffer] + (step if sort == 0 else -step)
+        policy.initial[buffer] = min(max(moved, 0.0), 1.0)

@@ -81,6 +81,12 @@ def _drifts(policy: LifeState) -> bool:
     return True
 
 
+@rule(hooks.enter, LifeState)
+def _enter_life(policy: LifeState, memory: Memory, slot: int, time: int) -> None:
+    span = memory.streams[memory.whole[slot, STREAM], SPAN]
+    memory.real[slot, PRIORITY] = partners_arrived(memory, slot) * float(span)
+
+
 @rule(hooks.weigh, LifeState)
 def _weigh(policy: LifeState, memory: Memory, slot: int, time: int) -> None:
     span = memory.streams[memory.whole[slot, STREAM], SPAN]

@@ -72,21 +72,27 @@ def register(name: str, paper: str) -> Callable[[Kind], Kind]:
     return enter
 
 
-def resolve(keep: Keep) -> Policy:
-    """Return the policy that a query names: one of ours, or a user's as ``module:Class``."""
+def find(name: str) -> type[Policy]:
+    """Return a policy by name: one of ours, or a user's as ``module:Class``."""
     import bankfull.policies  # noqa: F401 - fills the list
 
-    module, _, own = keep.policy.partition(":")
-    kind: Any = POLICIES.get(keep.policy)
+    module, _, own = name.partition(":")
+    kind: Any = POLICIES.get(name)
     if own:
         try:
             kind = getattr(import_module(module), own)
         except (ImportError, AttributeError) as error:
-            raise SpecError(f"the policy {keep.policy!r} cannot be imported: {error}") from error
+            raise SpecError(f"the policy {name!r} cannot be imported: {error}") from error
     if kind is None:
-        raise SpecError(f"policy {keep.policy!r} is unknown: {closest(keep.policy, POLICIES)}")
+        raise SpecError(f"policy {name!r} is unknown: {closest(name, POLICIES)}")
+    return kind  # type: ignore[no-any-return]
+
+
+def resolve(keep: Keep) -> Policy:
+    """Return the policy that a query names, with its parameters."""
+    kind = find(keep.policy)
     try:
-        return kind(**dict(keep.parameters))  # type: ignore[no-any-return]
+        return kind(**dict(keep.parameters))
     except TypeError as error:
         raise SpecError(f"policy {keep.policy!r}: {error}") from error
 

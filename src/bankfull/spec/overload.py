@@ -74,17 +74,20 @@ class Shed:
 
     ``split``: one buffer for all streams, shares that follow the streams' rates, or fixed shares
     as (stream, share). ``sample`` is the chance to be dropped ahead of the policy, "unbiased" for
-    the chance at which the policy has nothing left to decide.
+    the chance at which the policy has nothing left to decide. With a ``recall`` to reach, memory
+    is found by a controller and ``memory`` its upper bound, if any.
     """
 
-    memory: Tuples | Bytes
+    memory: Tuples | Bytes | None
     keep: Keep
     split: str | tuple[tuple[str, float], ...] = "unified"
     importance: str = "min"
     sample: float | str = 0.0
     seed: int = 0
+    recall: float | None = None
 
     def __post_init__(self) -> None:
+        self._check_recall()
         if isinstance(self.split, str):
             if self.split not in SPLITS:
                 raise SpecError(f"split={self.split!r} is unknown: {closest(self.split, SPLITS)}")
@@ -100,6 +103,18 @@ class Shed:
             raise SpecError(f"sample={self.sample!r} drops nothing or all: give 0 <= share < 1")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**31:
             raise SpecError(f"seed={self.seed!r} is no seed: give a whole number from 0")
+
+    def _check_recall(self) -> None:
+        if self.recall is None:
+            if self.memory is None:
+                raise SpecError(
+                    'shed() has no budget: give memory=, e.g. memory="64 MB", or recall='
+                )
+        elif not 0.0 < self.recall < 1.0:
+            raise SpecError(
+                f"recall={self.recall!r} is no target: give a share between 0 and 1, e.g. 0.95; "
+                'for all results use overload="block"'
+            )
 
     def _check_shares(self, shares: tuple[tuple[str, float], ...]) -> None:
         if any(not share > 0.0 for _, share in shares) or not shares:

@@ -4,7 +4,8 @@ A :class:`Case` is a query and the rows of its streams. Every ``check_*`` runs i
 runtime, through the public face, and raises ``AssertionError`` with the difference if the
 invariant does not hold. :mod:`bankfull.testing.strategies` (needs Hypothesis) invents cases that
 are small and hostile. To add an invariant: a function ``check_name(case)`` in ``checks.py``, and
-an entry in ``CHECKS``.
+an entry in ``CHECKS``. A policy for memory shedding, your own or ours, is held to all of them by
+:func:`check_policy`.
 
 Every table carries ``row_<stream>``, the number of the row: what was joined with what can be read
 off the output.
@@ -20,6 +21,7 @@ from bankfull.testing.checks import (
     check_splits,
     check_subset,
 )
+from bankfull.testing.policies import check_policy
 from bankfull.testing.recovery import check_recovery
 from bankfull.testing.running import Result, run, start
 
@@ -40,6 +42,7 @@ __all__ = [
     "check_conservation",
     "check_determinism",
     "check_exact",
+    "check_policy",
     "check_recovery",
     "check_splits",
     "check_subset",

@@ -24,6 +24,11 @@ Outcome = tuple[pa.Table, Ledger]
 
 def check_recovery(case: Case, seed: int = 0) -> None:
     """Restore at random points: every turn gives what it gives without, and the sum is exact."""
+    check_output(case, check_restored(case, seed))
+
+
+def check_restored(case: Case, seed: int = 0) -> pa.Table:
+    """Restore at random points: every turn gives what it gives without; returns all of it."""
     schemas = {name: table.schema for name, table in case.tables.items()}
     plan = assemble(case.query, schemas)
     undisturbed = list(_outcomes(plan, case, seed, restoring=False))
@@ -32,7 +37,7 @@ def check_recovery(case: Case, seed: int = 0) -> None:
         rows, others = rows_emitted(found[0], case.query), rows_emitted(wanted[0], case.query)
         assert rows == others, f"turn {number}: emitted {rows}, undisturbed {others}"
         assert found[1] == wanted[1], f"turn {number}: {found[1]} != {wanted[1]}"
-    check_output(case, pa.concat_tables(output for output, _ in recovered))
+    return pa.concat_tables(output for output, _ in recovered)
 
 
 def _outcomes(plan: Plan, case: Case, seed: int, restoring: bool) -> Iterator[Outcome]:

@@ -96,10 +96,9 @@ def start(case: Case, splits: Splits = None, seed: int | None = None) -> Any:
         stream.name: _stream(stream, case.tables[stream.name], _lengths(stream, case, splits, dice))
         for stream in query.streams
     }
-    planned = [
-        _join(join, streams, basic_window=query.basic_window, strict=query.strict)
-        for join in query.joins
-    ]
+    options = {"basic_window": query.basic_window, "strict": query.strict}
+    overload = query.shed or "block"
+    planned = [_join(join, streams, overload=overload, **options) for join in query.joins]
     joined = planned[0] if len(planned) == 1 else bf.joins(*planned)
     assert joined.query == query, f"asked for {query}\nplanned {joined.query}"
     return joined

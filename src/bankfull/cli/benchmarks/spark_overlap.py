@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 WORKLOAD = "overlap"
 _AT_LEAST = 3
 _SIZE_MEAN = 5.0
-_SHAPE = Shape(window_s=1, keys=100, batch_rows=2_000, batches=8)
+_SHAPE = Shape(window_s=2, keys=100, batch_rows=4_000, batches=6)
 _QUICK = Shape(window_s=0.2, keys=100, batch_rows=400, batches=4)
 
 
@@ -69,17 +69,29 @@ def _compared(found: list[Result]) -> list[Result]:
     return found
 
 
+def read_sets(bench: Bench, side: str, data: str) -> DataFrame:
+    """Read one stream of sets."""
+    return bench.stream(side, "id long, t timestamp, tags array<long>", data)
+
+
+def join_sets(bench: Bench, shape: Shape, data: str, at_least: int) -> DataFrame:
+    """Join two streams of sets with bankfull."""
+    sides = [
+        bf.stream(read_sets(bench, name, data), time="t", name=name) for name in ("left", "right")
+    ]
+    window = f"{round(shape.window_s * 1_000)} milliseconds"
+    joined: DataFrame = bf.join(*sides, on=bf.overlap("tags", at_least=at_least), within=window)
+    return joined
+
+
 def _systems(bench: Bench, shape: Shape, data: str) -> dict[str, Frame]:
     window = f"{round(shape.window_s * 1_000)} milliseconds"
 
     def side(name: str) -> DataFrame:
-        return bench.stream(name, "id long, t timestamp, tags array<long>", data)
+        return read_sets(bench, name, data)
 
     def ours() -> DataFrame:
-        streams = [bf.stream(side(name), time="t", name=name) for name in ("left", "right")]
-        overlap = bf.overlap("tags", at_least=_AT_LEAST)
-        joined: DataFrame = bf.join(*streams, on=overlap, within=window)
-        return joined
+        return join_sets(bench, shape, data, _AT_LEAST)
 
     def exploded() -> DataFrame:
         from pyspark.sql import functions as f

@@ -191,10 +191,10 @@ def joins(bench: Bench, shape: Shape, data: str = "data") -> dict[str, Frame]:
     }
 
 
-def pass_through(frame: DataFrame) -> DataFrame:
+def pass_through(frame: DataFrame, key: str = "k") -> DataFrame:
     """Shuffle rows by key, send them to Python as Arrow and take them back."""
 
     def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 
-    return frame.repartition(PARTITIONS, "k").mapInArrow(same, frame.schema)
+    return frame.repartition(PARTITIONS, key).mapInArrow(same, frame.schema)

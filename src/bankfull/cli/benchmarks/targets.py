@@ -20,6 +20,7 @@ _EQUI = {"workload": "equi", "system": "bankfull"}
 _INVERTED = {"workload": "overlap", "system": "bankfull/inverted"}
 _LONG = {"workload": "length", "system": "bankfull", "length": 10}
 _START = {"workload": "startup", "system": "bankfull"}
+_TABLE1 = {"workload": "shed", "shape": "table1"}
 _TARGETS = (
     _Target("equi: rate over DuckDB's, at least 1", _EQUI, "ratio_to_duckdb", 1.0),
     _Target(
@@ -53,6 +54,16 @@ _TARGETS = (
         at_most=96,
     ),
     _Target("startup: seconds, at most 2", _START, "seconds", at_most=2.0),
+    _Target("shed, Table 1: seconds of any policy, at most 1", _TABLE1, "seconds", at_most=1.0),
+    *(
+        _Target(
+            f"shed, a tenth of the window: cost of {name} over fifo, at most 2",
+            {"workload": "shed", "shape": "tenth", "system": f"bankfull/{name}"},
+            "ratio_to_fifo",
+            at_most=2.0,
+        )
+        for name in ("gdj", "dgl")
+    ),
 )
 
 

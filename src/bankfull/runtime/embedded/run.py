@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from bankfull.core import Batch, Budget, Ledger, Plan, State, restore, snapshot, start, step
+from bankfull.core.recall import Recall
 from bankfull.errors import BankfullError
 from bankfull.runtime.embedded.sources import Source
 
@@ -56,6 +57,15 @@ class Joined:
     def ledger(self) -> Ledger:
         """What happened to every tuple so far."""
         return self._state.ledger.copy()
+
+    @property
+    def recall(self) -> Recall | None:
+        """Emitted ÷ exact so far, estimated, with an interval of 95 %.
+
+        None where nothing is shed by a memory budget, or a join has more than two streams.
+        """
+        shedding = self._state.shedding
+        return None if shedding is None else shedding.recall
 
     @property
     def quarantined(self) -> dict[str, pa.Table]:
@@ -151,6 +161,10 @@ def explain(plan: Plan) -> str:
         for name, length in zip(join.streams, join.windows, strict=True):
             lines.append(f"    a tuple of {name} stays joinable for {length}")
     if plan.ordered:
-        lines.append("  count windows: tuples wait until every stream has reached their time")
-    lines.append("  overload: block (exact; a full source waits)")
+        lines.append("  tuples wait until every stream has reached their time")
+    shed = plan.query.shed
+    if shed is None:
+        lines.append("  overload: block (exact; a full source waits)")
+    else:
+        lines.append(f"  overload: shed (at most {shed.memory}, kept by {shed.keep.policy})")
     return "\n".join(lines)

@@ -1,0 +1,110 @@
+"""What goes into the shedding join and comes out: rows as arrays, plans as arrays.
+
+Arrivals are the tuples of all streams in one order; sizes are in the budget's unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from bankfull.core import keys
+from bankfull.core.log import Log
+from bankfull.core.plan import JoinPlan, Plan
+from bankfull.kernels import memory as m
+from bankfull.kernels.shedjoin import Arrivals, Output
+
+
+def row_bytes(values: pa.Array) -> NDArray[np.int64]:
+    """Return the bytes that each value of a column takes; of nested values, their mean."""
+    kind, count = values.type, len(values)
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        lengths = pc.binary_length(values).fill_null(0).to_numpy(zero_copy_only=False)
+        return lengths.astype(np.int64) + 4  # type: ignore[no-any-return]
+    try:
+        width = -(-kind.bit_width // 8)
+    except ValueError:
+        width = -(-values.nbytes // max(1, count))
+    return np.full(count, width, np.int64)
+
+
+def importance_of(rows: pa.RecordBatch, column: int) -> NDArray[np.float64]:
+    """Return the importance of every row; 1 without a column."""
+    if column < 0:
+        return np.ones(rows.num_rows)
+    values = rows.column(column).cast(pa.float64(), safe=False)
+    return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def bad_importance(values: pa.Array) -> NDArray[np.bool_]:
+    """Return which values are no importance: null, not finite, or not above zero."""
+    numbers = values.cast(pa.float64(), safe=False).fill_null(float("nan"))
+    worth = numbers.to_numpy(zero_copy_only=False)
+    return ~(np.isfinite(worth) & (worth > 0.0))  # type: ignore[no-any-return]
+
+
+def same_keys(join: JoinPlan, logs: list[Log], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Compare the real keys: 64 bits may agree by chance."""
+
+    def columns(side: int) -> list[pa.Array]:
+        rows = np.ascontiguousarray(numbers[side])
+        return [logs[side].columns[position].gather(rows) for position in join.columns[side]]
+
+    first, same = columns(0), np.ones(numbers.shape[1], np.bool_)
+    for side in range(1, len(logs)):
+        same &= keys.equal(first, columns(side), join.types)
+    return same
+
+
+def about_streams(plan: Plan, own: bool) -> NDArray[np.int64]:
+    """Describe the streams for the kernel."""
+    about = np.zeros((len(plan.streams), m.STREAM_WORDS), np.int64)
+    about[:, [m.OLDEST, m.NEWEST]] = m.NONE
+    for position in range(len(plan.streams)):
+        sides = [(j, j.streams.index(position)) for j in plan.joins if position in j.streams]
+        about[position, m.SPAN] = max(join.span[side] for join, side in sides)
+        about[position, m.ROWS] = max(join.rows[side] for join, side in sides)
+        about[position, m.OWN_BUFFER] = position if own else 0
+    return about
+
+
+def about_joins(plan: Plan) -> NDArray[np.int64]:
+    """Describe the joins for the kernel."""
+    about = np.zeros((len(plan.joins), m.JOIN_WORDS), np.int64)
+    for number, join in enumerate(plan.joins):
+        width = len(join.streams)
+        about[number, m.WIDTH] = width
+        about[number, m.MEMBER : m.MEMBER + width] = join.streams
+        about[number, m.MEMBER_SPAN : m.MEMBER_SPAN + width] = join.span
+        about[number, m.MEMBER_ROWS : m.MEMBER_ROWS + width] = join.rows
+    return about
+
+
+def each(arrivals: Arrivals, change: Callable[[Any], Any]) -> Arrivals:
+    """Do the same to all arrays."""
+    return Arrivals(*map(change, arrivals))
+
+
+def no_arrivals(joins: int) -> Arrivals:
+    """Return no tuples."""
+    none = np.zeros(0, np.int64)
+    codes, keyed = np.zeros((joins, 0), np.uint64), np.zeros((joins, 0), np.bool_)
+    return Arrivals(none, none, none, none, np.zeros(0), codes, keyed)
+
+
+def concatenate(pieces: list[Arrivals], joins: int) -> Arrivals:
+    """Put the tuples of several streams one behind the other."""
+    together = zip(*[no_arrivals(joins), *pieces], strict=True)
+    return Arrivals(*(np.concatenate(values, axis=-1) for values in together))
+
+
+def new_output(room: int) -> Output:
+    """Return room for so many results."""
+    members = np.empty((3, 5, room), np.int64)
+    joins, times = np.empty((2, room), np.int64)
+    return Output(joins, members[0], members[1], members[2], times, np.empty(room))

@@ -1,0 +1,76 @@
+"""What every policy for memory shedding must hold to, one of ours or a user's own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from bankfull.kernels.memory import CAPACITY, USED
+from bankfull.policies import Policy
+from bankfull.spec import Equal, Join, Query, Shed, Stream, Ticks, Tuples
+from bankfull.testing.cases import Case
+from bankfull.testing.checks import check_determinism, check_exact, check_splits, check_subset
+from bankfull.testing.recovery import check_restored
+from bankfull.testing.running import run
+
+_PLENTY, _SCARCE = 10_000, 7
+
+
+def check_policy(policy: Policy, seeds: Iterable[int] = range(3)) -> None:
+    """Run a policy over small hostile streams and hold it to the invariants.
+
+    With enough memory the result is exact. With too little: a subset without duplicates, never
+    more stored than allowed, every tuple accounted for, the same however the input is cut into
+    batches, twice the same byte for byte, and nothing different after recovery.
+
+    >>> from bankfull.policies import fifo
+    >>> check_policy(fifo(), seeds=[1])
+    """
+    for seed in seeds:
+        case = _case(seed)
+        for split in ("unified", "proportional"):
+            check_exact(_under(case, policy, _PLENTY, split), seed=seed)
+            scarce = _under(case, policy, _SCARCE, split)
+            check_subset(scarce, seed=seed)
+            run(scarce, splits=3, each=_check_bound)
+            check_splits(scarce)
+            check_determinism(scarce, seed=seed)
+            check_restored(scarce, seed)
+
+
+def _under(case: Case, policy: Policy, tuples: int, split: str) -> Case:
+    shed = Shed(Tuples(tuples), policy.keep(), split, seed=5)
+    return Case(replace(case.query, shed=shed), case.tables)
+
+
+def _check_bound(joined: Any) -> None:
+    """Nothing is stored beyond the budget and nothing has vanished, at this moment."""
+    joined.ledger.check()
+    memory = joined._state.shedding.memory
+    stored = sum(counts.stored for counts in joined.ledger.streams.values())
+    assert (memory.buffers[:, USED] <= memory.buffers[:, CAPACITY]).all(), memory.buffers
+    assert stored == memory.buffers[:, USED].sum() <= _SCARCE, f"{stored} tuples are stored"
+
+
+def _case(seed: int) -> Case:
+    """Invent streams with equal times, null keys, late rows, a hot key and rare ones."""
+    dice = random.Random(seed)
+    names = "ab" if seed % 2 else "abc"
+    query = Query(
+        tuple(Stream(name, "t", late=Ticks(3)) for name in names),
+        (Join("join", tuple(names), Equal((("k",),)), (Ticks(9),)),),
+    )
+    tables = {}
+    for name in names:
+        time, rows = 0, []
+        for _ in range(40):
+            time += dice.choice([0, 1, 1, 2])
+            key = None if dice.random() < 0.1 else int(5 * dice.random() ** 2)
+            rows.append({"t": time - dice.choice([0, 0, 0, 2, 6]), "k": key})
+        schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+        tables[name] = pa.Table.from_pylist(rows, schema=schema)
+    return Case.of(query, **tables)

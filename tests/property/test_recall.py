@@ -1,0 +1,280 @@
+"""Families: oracle (brute force counts), property, differential (batch splits, restored states).
+
+The recall estimate is exact while every tuple can be kept aside, its interval covers the truth at
+its stated rate when only a sample can, and nothing of it depends on how the input is cut. The
+target test shows that a recall asked for is reached with less than the whole window.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+import bankfull as bf
+from bankfull.assemble import assemble
+from bankfull.core import Batch, State, restore, snapshot, start, step
+from bankfull.core.recall import Recall
+from bankfull.errors import PlanError, SpecError
+from bankfull.kernels import recall as k
+from bankfull.spec import Equal, Join, Keep, Query, Shed, Stream, Ticks, Tuples
+
+WORTH = {
+    "min": min,
+    "max": max,
+    "sum": lambda a, b: a + b,
+    "product": lambda a, b: a * b,
+    "average": lambda a, b: (a + b) / 2,
+}
+
+
+def table(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    names = ["t", "v", "x", "y"]
+    kinds = [pa.int64(), pa.float64(), pa.int64(), pa.int64()]
+    return pa.Table.from_pylist(list(rows), schema=pa.schema(list(zip(names, kinds, strict=True))))
+
+
+def exact_worths(
+    rows: dict[str, list[dict[str, Any]]], pair: str, key: str, window: int, counted: bool, how: str
+) -> list[float]:
+    """Return the importance of every exact result of one join, by brute force."""
+    order = sorted(
+        (row["t"], "abc".index(name), n, name, row)
+        for name in pair
+        for n, row in enumerate(rows[name])
+    )
+    worths = []
+    for place, (t, _, _, name, row) in enumerate(order):
+        older = [one for one in order[:place] if one[3] != name]
+        for rank, (before, _, _, _, other) in enumerate(reversed(older)):
+            fits = rank < window if counted else t - before <= window
+            if fits and row[key] is not None and row[key] == other[key]:
+                worths.append(WORTH[how](row["v"], other["v"]))
+    return worths
+
+
+@pytest.mark.parametrize("policy", ["fifo", "prob", "random"])
+def test_oracle_all_kept_aside(policy: str) -> None:
+    """Streams no longer than the room: recall is known exactly, and the interval is a point."""
+    for seed in range(12):
+        dice = random.Random(seed)
+        how, counted = dice.choice(sorted(WORTH)), dice.random() < 0.4
+        window = dice.choice([5, 20])
+        rows: dict[str, list[dict[str, Any]]] = {
+            name: [
+                {
+                    "t": t,
+                    "v": float(dice.choice([1, 2, 50])),
+                    "x": dice.choice([None, 1, 2, 3]),
+                    "y": dice.choice([1, 2]),
+                }
+                for t in sorted(dice.randrange(100) for _ in range(80))
+            ]
+            for name in "abc"
+        }
+        made = {name: bf.stream(table(rows[name]), time="t", importance="v", name=name)
+                for name in "abc"}  # fmt: skip
+        within = bf.rows(window) if counted else window
+        shed = bf.shed(bf.tuples(dice.choice([2, 7, 15])), policy, importance=how, seed=seed)
+        both = [("ab", "x"), ("bc", "y")]
+        joined = bf.joins(
+            *(
+                bf.join(made[p[0]], made[p[1]], on=key, within=within, name=p, overload=shed)
+                for p, key in both
+            )
+        )
+        found = joined.read_all()
+        worths = [w for p, key in both
+                  for w in exact_worths(rows, p, key, window, counted, how)]  # fmt: skip
+        got = joined.recall
+        assert got is not None
+        assert got.estimate == got.low == got.high, f"seed {seed}"
+        assert got.estimate == pytest.approx(found.num_rows / len(worths)), f"seed {seed}"
+        emitted = sum(found.column("importance").to_pylist())
+        assert got.importance == pytest.approx(emitted / sum(worths)), f"seed {seed}"
+        assert got.importance_low == pytest.approx(got.importance_high)
+
+
+def pair(seed: int, count: int, keys: int, skew: float) -> list[pa.Table]:
+    """Return two streams of so many tuples with uniform or Zipf keys and Pareto importance."""
+    dice = np.random.default_rng(seed)
+    chance = 1.0 / np.arange(1, keys + 1) ** skew
+    drawn = dice.choice(keys, (2, count), p=chance / chance.sum())
+    times = np.sort(dice.integers(0, count, (2, count)))
+    worth = dice.pareto(1.5, (2, count)) + 1.0
+    return [pa.table({"t": times[s], "k": drawn[s], "v": worth[s]}) for s in range(2)]
+
+
+def exact_pairs(tables: list[pa.Table], window: int) -> tuple[int, float, NDArray[np.int64]]:
+    """Return how many results there are, their importance (min), and when each is made."""
+    (ta, ka, va), (tb, kb, vb) = ([one[c].to_numpy() for c in "tkv"] for one in tables)
+    order = np.lexsort((tb, kb))
+    place = {int(key): at for key, at in zip(*np.unique(kb[order], return_index=True), strict=True)}
+    ends = {int(key): n for key, n in zip(*np.unique(kb, return_counts=True), strict=True)}
+    total, worth, times = 0, 0.0, []
+    for t, key, v in zip(ta, ka, va, strict=True):
+        if int(key) not in place:
+            continue
+        mine = order[place[int(key)] : place[int(key)] + ends[int(key)]]
+        low, high = np.searchsorted(tb[mine], [t - window, t + window + 1])
+        found = mine[low:high]
+        total += found.size
+        worth += float(np.minimum(vb[found], v).sum())
+        times.append(np.maximum(tb[found], t))
+    return total, worth, np.concatenate(times)
+
+
+def run(tables: list[pa.Table], window: int, shed: Shed) -> tuple[bf.api.Joined, pa.Table]:
+    """Join two tables under a budget."""
+    a, b = (bf.stream(one, time="t", importance="v", name=n)
+            for n, one in zip("ab", tables, strict=True))  # fmt: skip
+    joined = bf.join(a, b, on="k", within=window, overload=shed)
+    return joined, joined.read_all()
+
+
+@pytest.mark.parametrize("policy", ["fifo", "prob", "gain"])
+def test_interval_covers(policy: str) -> None:
+    """An interval of 95 % covers the true recall at least 92 % of the time."""
+    covered, runs = np.zeros(2), 0
+    for keys, skew in ((300, 0.0), (5000, 0.0), (1000, 1.2)):
+        for seed in range(20):
+            tables = pair(1000 + seed, 2000, keys, skew)
+            total, worth, _ = exact_pairs(tables, 500)
+            for budget in (50, 300, 700):
+                runs += 1
+                joined, found = run(tables, 500, bf.shed(bf.tuples(budget), policy, seed=runs))
+                got = joined.recall
+                assert got is not None
+                assert got.sampled_tuples < 4000
+                true = found.num_rows / total, sum(found["importance"].to_pylist()) / worth
+                covered += (
+                    got.low - 1e-9 <= true[0] <= got.high + 1e-9,
+                    got.importance_low - 1e-9 <= true[1] <= got.importance_high + 1e-9,
+                )
+                # Not by being useless.
+                assert got.high - got.low < 0.45, (seed, budget, got)
+    assert runs == 180
+    assert covered.min() / runs >= 0.92, covered / runs
+
+
+def test_nothing_dropped_is_recall_one() -> None:
+    """A budget that suffices loses nothing and says so."""
+    joined, found = run(pair(1, 2000, 100, 0.0), 500, bf.shed(bf.tuples(3000), "fifo"))
+    got = joined.recall
+    assert got is not None
+    assert found.num_rows
+    assert (got.estimate, got.low, got.high) == (1.0, 1.0, 1.0)
+    assert (got.importance, got.importance_low, got.importance_high) == (1.0, 1.0, 1.0)
+
+
+def test_none_where_it_cannot_be_known() -> None:
+    """No shedding, or more than two streams: no estimate."""
+    a, b = pair(1, 50, 5, 0.0)
+    streams = [bf.stream(one, time="t", name=n) for n, one in zip("abc", (a, b, a), strict=True)]
+    assert bf.join(*streams[:2], on="k", within=5).recall is None
+    three = bf.join(*streams, on="k", within=5, overload=bf.shed(bf.tuples(9), "fifo"))
+    three.read_all()
+    assert three.recall is None
+    with pytest.raises(PlanError, match="3 streams"):
+        bf.join(*streams, on="k", within=5, overload=bf.shed(recall=0.9))
+
+
+def test_a_target_is_checked() -> None:
+    """A budget or a recall must be given, and a recall is a share."""
+    with pytest.raises(SpecError, match="no budget"):
+        bf.shed()
+    for wrong in (0.0, 1.0, 95):
+        with pytest.raises(SpecError, match="no target"):
+            bf.shed(recall=wrong)
+
+
+def in_pieces(shed: Shed, pieces: int, restored: bool) -> State:
+    """Run two streams in so many batches, each state written down and read back if asked."""
+    tables = pair(7, 4000, 200, 1.0)
+    query = Query(
+        tuple(Stream(name, "t", importance="v") for name in "ab"),
+        (Join("j", ("a", "b"), Equal((("k",),)), (Ticks(500),)),),
+        shed=shed,
+    )
+    state = start(assemble(query, {n: one.schema for n, one in zip("ab", tables, strict=True)}))
+    bounds = np.linspace(0, 4001, pieces + 1).astype(int)
+    for low, high in itertools.pairwise(bounds):
+        rows = {}
+        for name, one in zip("ab", tables, strict=True):
+            first, last = np.searchsorted(one["t"].to_numpy(), [low, high])
+            part = one.slice(first, last - first).combine_chunks().to_batches()
+            if part:
+                rows[name] = part[0]
+        last_one = high == bounds[-1]
+        outcome = step(state, Batch(rows, ended=frozenset("ab") if last_one else frozenset()))
+        while outcome.pending:
+            outcome = step(outcome.state, Batch())
+        state = outcome.state
+        if restored:
+            state = restore(state.plan, snapshot(state))
+    return state
+
+
+@pytest.mark.parametrize("target", [None, 0.8])
+def test_differential_batch_split_and_recovery(target: float | None) -> None:
+    """Estimate, sample and budget are the same however the input is cut, and after recovery."""
+    memory = Tuples(400) if target is None else None
+    shed = Shed(memory, Keep("prob"), seed=5, recall=target)
+    states = [in_pieces(shed, *how) for how in ((1, False), (13, False), (13, True))]
+    sheddings = [state.shedding for state in states]
+    first = sheddings[0]
+    assert first is not None
+    assert first.watch is not None
+    assert first.recall is not None
+    assert first.recall.low < first.recall.high
+    assert first.watch.now[k.HELD] <= len(first.watch.whole)
+    assert len(first.watch.whole) == 256
+    assert first.watch.chance[0] < 1.0
+    for other in sheddings[1:]:
+        assert other is not None
+        assert other.watch is not None
+        assert other.recall == first.recall
+        assert other.rules.budget == first.rules.budget
+        for ours, theirs in zip(first.watch, other.watch, strict=True):
+            assert (ours == theirs).all()
+
+
+@pytest.mark.parametrize(
+    ("policy", "keys", "skew", "target", "at_most"),
+    [("fifo", 300, 0.0, 0.8, 0.9), ("prob", 1000, 1.2, 0.95, 0.65), ("prob", 1000, 1.2, 0.5, 0.3)],
+)
+def test_a_recall_asked_for_is_reached(
+    policy: str, keys: int, skew: float, target: float, at_most: float
+) -> None:
+    """On a stationary stream recall settles near its target, with less than the whole window."""
+    window, count = 1000, 24_000
+    tables = pair(3, count, keys, skew)
+    joined, found = run(tables, window, bf.shed(recall=target, keep=policy))
+    _, _, times = exact_pairs(tables, window)
+    late = count // 2
+    made = np.maximum(found["a_t"].to_numpy(), found["b_t"].to_numpy())
+    reached = np.count_nonzero(made >= late) / np.count_nonzero(times >= late)
+    assert target - 0.02 <= reached <= target + 0.05
+    shedding = joined._state.shedding
+    assert shedding is not None
+    assert shedding.rules.budget < at_most * 2 * window
+    whole = joined.recall
+    assert isinstance(whole, Recall)
+    assert whole.low - 0.01 <= found.num_rows / len(times) <= whole.high + 0.01
+
+
+def test_a_recall_stays_within_the_memory_given() -> None:
+    """With both, memory is the bound and recall what could be had."""
+    tables = pair(3, 8000, 300, 0.0)
+    joined, _ = run(tables, 1000, bf.shed(bf.tuples(500), "fifo", recall=0.95))
+    shedding = joined._state.shedding
+    assert shedding is not None
+    assert shedding.rules.budget == 500
+    assert joined.recall is not None
+    assert joined.recall.high < 0.5

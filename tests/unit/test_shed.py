@@ -1,0 +1,135 @@
+"""Unit tests of the memory budget: what is refused, what a budget in bytes holds, importance."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import bankfull as bf
+from bankfull.errors import PlanError, SpecError
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def streams(rows: int = 2000, **more: Any) -> list[Any]:
+    random = np.random.default_rng(4)
+    tables = [
+        pa.table(
+            {
+                "t": np.arange(rows),
+                "k": random.zipf(1.4, rows) % 200,
+                "v": random.integers(1, 9, rows).astype(float),
+                "text": [f"payload {number:>{number % 40}}" for number in range(rows)],
+            }
+        )
+        for _ in "ab"
+    ]
+    return [bf.stream(one, time="t", name=n, **more) for n, one in zip("ab", tables, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"memory": 5}, r"memory=5 is no budget: give e\.g\. \"64 MB\""),
+        ({"memory": "64 QB"}, "unknown unit 'QB'"),
+        ({"memory": bf.tuples(5), "keep": "gdjj"}, "policy 'gdjj' is unknown: did you mean 'gdj'"),
+        ({"memory": bf.tuples(5), "split": "even"}, "split='even' is unknown"),
+        ({"memory": bf.tuples(5), "split": {"a": 0.9, "b": 0.9}}, "more than the whole"),
+        ({"memory": bf.tuples(5), "sample": 1.5}, "drops nothing or all"),
+        ({"memory": bf.tuples(5), "importance": "mean"}, "importance='mean' is unknown"),
+    ],
+)
+def test_a_wrong_budget_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        bf.shed(**options)
+
+
+def test_a_wrong_parameter_of_a_policy_is_refused() -> None:
+    with pytest.raises(SpecError, match="initial=7 must lie between 0 and 1"):
+        bf.policies.gdj(initial=7)
+    with pytest.raises(SpecError, match="decay"):
+        bf.policies.dgl(decay=2.0)
+
+
+def test_what_does_not_fit_the_streams_is_refused() -> None:
+    budget = bf.shed(memory=bf.tuples(9), split={"a": 0.5, "c": 0.5})
+    with pytest.raises(SpecError, match="unknown stream 'c'"):
+        bf.join(*streams(), on="k", within=10, overload=budget)
+    with pytest.raises(PlanError, match=r"importance 'text'.*column of numbers"):
+        bf.join(
+            *streams(importance="text"), on="k", within=10, overload=bf.shed(memory=bf.tuples(9))
+        )
+    sets = [bf.stream(pa.table({"t": [1], "tags": [[1, 2]]}), time="t", name=name) for name in "ab"]
+    with pytest.raises(PlanError, match="compares sets, which cannot be shed yet"):
+        bf.join(
+            *sets,
+            on=bf.overlap("tags", at_least=1),
+            within=10,
+            overload=bf.shed(memory=bf.tuples(9)),
+        )
+
+
+def test_a_budget_in_bytes_holds() -> None:
+    """All that is held, arrays and payload, stays within what was asked for."""
+    budget = 1_000_000
+    overload = bf.shed(memory="1 MB", keep="gain")
+    joined = bf.join(*streams(40_000), on="k", within=20_000, overload=overload)
+    joined.read_all()
+    stored = sum(counts.stored for counts in joined.ledger.streams.values())
+    assert 1_000 < stored < 5_000, stored
+    assert budget / 3 < joined.stored_bytes() <= budget, joined.stored_bytes()
+
+
+def test_bad_importance_is_set_aside() -> None:
+    worth = pa.array([1.0, 0.0, None, float("nan"), float("inf"), 2.0])
+    table = pa.table({"t": range(6), "k": [1] * 6, "v": worth})
+    joined = bf.join(
+        bf.stream(table, time="t", name="a", importance="v"),
+        bf.stream(pa.table({"t": [6], "k": [1]}), time="t", name="b"),
+        on="k",
+        within=10,
+        overload=bf.shed(memory=bf.tuples(9)),
+    )
+    rows = joined.read_all()
+    assert rows["importance"].to_pylist() == [1.0, 1.0]
+    assert joined.ledger.streams["a"].quarantined == 4
+    assert set(joined.quarantined["a"]["reason"].to_pylist()) == {"bad importance"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "worth"),
+    [("min", 2.0), ("max", 8.0), ("sum", 10.0), ("product", 16.0), ("average", 5.0)],
+)
+def test_importance_of_a_result(rule: str, worth: float) -> None:
+    left = pa.table({"t": [1], "k": [1], "v": [2]})
+    right = pa.table({"t": [2], "k": [1], "v": [8]})
+    joined = bf.join(
+        bf.stream(left, time="t", name="a", importance="v"),
+        bf.stream(right, time="t", name="b", importance="v"),
+        on="k",
+        within=10,
+        overload=bf.shed(memory=bf.tuples(9), importance=rule),
+    )
+    assert joined.read_all()["importance"].to_pylist() == [worth]
+
+
+def test_an_unbiased_sample_leaves_the_policy_nothing_to_do() -> None:
+    """Once the chance has been learned, hardly anybody is evicted, and few keys are favoured."""
+    budget = bf.shed(memory=bf.tuples(400), keep="prob", sample="unbiased")
+    joined = bf.join(*streams(20_000), on="k", within=2_000, overload=budget)
+    joined.read_all()
+    counts = joined.ledger.streams["a"]
+    assert counts.shed > 0.8 * counts.arrived
+    assert counts.evicted < 0.05 * counts.arrived
+
+
+def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (DOCS / "shedding.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    exec(compile(example, "docs/shedding.md", "exec"), {})
+    assert "'importance'" in capsys.readouterr().out
