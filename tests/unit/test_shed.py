@@ -118,6 +118,31 @@ def test_importance_of_a_result(rule: str, worth: float) -> None:
     assert joined.read_all()["importance"].to_pylist() == [worth]
 
 
+def test_losses_are_counted_by_importance() -> None:
+    """What is lost adds up to the ledger, and the important is lost less."""
+    budget = bf.shed(memory=bf.tuples(20), keep="simp")
+    random = np.random.default_rng(1)
+    worth = np.where(random.random(2000) < 0.1, 50.0, 2.0)
+    table = pa.table({"t": np.arange(2000), "k": np.arange(2000) % 5, "v": worth})
+    joined = bf.join(
+        bf.stream(table, time="t", name="a", importance="v"),
+        bf.stream(table, time="t", name="b", importance="v"),
+        on="k",
+        within=100,
+        overload=budget,
+    )
+    joined.read_all()
+    for name, counts in joined.ledger.streams.items():
+        lost = joined.lost_by_importance[name]
+        assert sum(lost["shed"].values()) == counts.shed > 0
+        assert sum(lost["evicted"].values()) == counts.evicted > 0
+        gone = {
+            kind: lost["shed"].get(kind, 0) + lost["evicted"].get(kind, 0)
+            for kind in ("below 1e1", "below 1e2")
+        }
+        assert gone["below 1e2"] / 200 < gone["below 1e1"] / 1800
+
+
 def test_an_unbiased_sample_leaves_the_policy_nothing_to_do() -> None:
     """Once the chance has been learned, hardly anybody is evicted, and few keys are favoured."""
     budget = bf.shed(memory=bf.tuples(400), keep="prob", sample="unbiased")

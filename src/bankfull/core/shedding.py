@@ -48,6 +48,8 @@ _RESULTS = 1 << 15
 #: Keys that nobody stored holds are forgotten after so many tuples, counted from the first one, so
 #: that how the input is cut into batches leaves no trace.
 _PERIOD = 1024
+#: Classes of importance in which losses are counted, a power of ten each.
+_CLASSES = 10
 #: At least so many keys are remembered beyond those of stored tuples.
 _KEYS = 256
 
@@ -107,6 +109,7 @@ class Shedding:
             np.full(streams, self.shed.sample),
             np.zeros(streams + 1),
             np.zeros(streams + 1, np.int64),
+            np.zeros((streams, 2, _CLASSES), np.int64),
         )
         self.exact = [keys.is_exact(join.types) for join in plan.joins]
         self.work = Work(no_arrivals(joins))
@@ -266,6 +269,17 @@ class Shedding:
         ledger.expired, ledger.stored = int(about[m.EXPIRED]), int(about[m.STORED])
         ledger.inserted = ledger.stored + ledger.evicted + ledger.expired
 
+    def lost_by_importance(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Return how many tuples were shed and evicted, by stream and class of importance."""
+        names = ["below 1", *(f"below 1e{power}" for power in range(1, _CLASSES - 1)), "more"]
+        return {
+            stream.name: {
+                what: {name: int(count) for name, count in zip(names, counts, strict=True) if count}
+                for what, counts in zip(("shed", "evicted"), lost, strict=True)
+            }
+            for stream, lost in zip(self.plan.streams, self.rules.lost, strict=True)
+        }
+
     def tidy(self) -> None:
         """Keep payload of stored tuples only."""
         for position in range(len(self.logs)):
@@ -275,16 +289,16 @@ class Shedding:
         """Return everything that decides, in one order."""
         own = [value for value in self.policy if isinstance(value, np.ndarray)]
         budget = np.array([self.rules.budget, *self.steered], np.int64)
-        return [*self.memory, *self.rules[-3:], budget, *(self.watch or ()), *own]
+        return [*self.memory, *self.rules[-4:], budget, *(self.watch or ()), *own]
 
     def load(self, arrays: list[NDArray[Any]]) -> None:
         """Take over what :meth:`arrays` gave."""
         count = len(self.memory)
         self.memory = m.Memory(*arrays[:count])
-        self.rules = Rules(*self.rules[:-3], *arrays[count : count + 3])
-        self.rules = self.rules._replace(budget=int(arrays[count + 3][0]))
-        self.steered = arrays[count + 3][1:]
-        count += 4
+        self.rules = Rules(*self.rules[:-4], *arrays[count : count + 4])
+        self.rules = self.rules._replace(budget=int(arrays[count + 4][0]))
+        self.steered = arrays[count + 4][1:]
+        count += 5
         if self.watch is not None:
             self.watch = Watch(*arrays[count : count + len(self.watch)])
             count += len(self.watch)

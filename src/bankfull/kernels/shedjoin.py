@@ -88,7 +88,8 @@ class Rules(NamedTuple):
     ``sample[s]`` is the chance of a tuple to be dropped ahead of the policy. Every PERIOD tuples
     ``recent`` (tuples of each stream in a period, then its length in time, both smoothed) gives
     new shares of the budget and new chances, where they are to follow; ``period`` is what they
-    are made from: tuples of each stream, then when the period began.
+    are made from: tuples of each stream, then when the period began. ``lost[s, 0]`` and
+    ``lost[s, 1]`` count the tuples shed and evicted by class of importance, a power of ten each.
     """
 
     seed: int
@@ -99,6 +100,7 @@ class Rules(NamedTuple):
     sample: Float64
     recent: Float64
     period: Int64
+    lost: Int64
 
 
 class Output(NamedTuple):
@@ -292,12 +294,29 @@ def _victim(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> int:
 
 
 @inlined
+def _class(rules: Rules, importance: float) -> int:
+    """Return the class of an importance: the first below 1, the second below 10, and so on."""
+    found = 0
+    while importance >= 1.0 and found < rules.lost.shape[2] - 1:
+        importance /= 10.0
+        found += 1
+    return found
+
+
+@inlined
+def _count_evicted(memory: Memory, rules: Rules, slot: int) -> None:
+    stream = memory.whole[slot, STREAM]
+    memory.streams[stream, EVICTED] += 1
+    rules.lost[stream, 1, _class(rules, memory.real[slot, IMPORTANCE])] += 1
+
+
+@inlined
 def _fit(memory: Memory, policy: Any, rules: Rules) -> None:
     t = memory.now[TIME_NOW]
     for buffer in range(memory.buffers.shape[0]):
         while memory.buffers[buffer, USED] > memory.buffers[buffer, CAPACITY]:
             victim = _victim(policy, memory, buffer, t, rules.seed)
-            memory.streams[memory.whole[victim, STREAM], EVICTED] += 1
+            _count_evicted(memory, rules, victim)
             _remove(policy, memory, victim, t)
 
 
@@ -415,6 +434,7 @@ def _admit(
         dropped = dropped or draw(rules.seed + 1, seq) < rules.sample[s]
     if dropped:
         about[SHED] += 1
+        rules.lost[s, 0, _class(rules, arrivals.importance[i])] += 1
         return
     whole = memory.whole
     whole[slot, STREAM], whole[slot, TIME], whole[slot, SEQ] = s, t, seq
@@ -427,9 +447,10 @@ def _admit(
         victim = _victim(policy, memory, buffer, t, rules.seed)
         if hooks.competes(policy) and goes_before(memory, slot, victim):
             about[SHED] += 1
+            rules.lost[s, 0, _class(rules, arrivals.importance[i])] += 1
             whole[slot, STREAM] = NONE
             return
-        memory.streams[whole[victim, STREAM], EVICTED] += 1
+        _count_evicted(memory, rules, victim)
         free = whole[slot, OLDER]  # the list of free slots goes on behind the newcomer's
         memory.now[FREE] = free
         _remove(policy, memory, victim, t)

@@ -68,6 +68,12 @@ class Joined:
         return None if shedding is None else shedding.recall
 
     @property
+    def lost_by_importance(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Tuples shed and evicted so far, by stream and class of importance (powers of ten)."""
+        shedding = self._state.shedding
+        return {} if shedding is None else shedding.lost_by_importance()
+
+    @property
     def quarantined(self) -> dict[str, pa.Table]:
         """Rows set aside so far, by stream, each with its reason."""
         return {
@@ -166,5 +172,6 @@ def explain(plan: Plan) -> str:
     if shed is None:
         lines.append("  overload: block (exact; a full source waits)")
     else:
-        lines.append(f"  overload: shed (at most {shed.memory}, kept by {shed.keep.policy})")
+        most = f"at most {shed.memory}" if shed.memory else f"memory for a recall of {shed.recall}"
+        lines.append(f"  overload: shed ({most}, kept by {shed.keep.policy})")
     return "\n".join(lines)
