@@ -9,9 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from spark_cases import RECOVERY
+from spark_processes import Job
 from spark_runs import Runner
+from spark_undisturbed import BUCKETS, Undisturbed
 
 import bankfull as bf
 
@@ -67,3 +71,23 @@ def runner(spark: object, tmp_path: Path) -> Callable[[], Runner]:
         return made[-1]
 
     return fresh
+
+
+@pytest.fixture(scope="session")
+def undisturbed(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """Return what the cases give when nothing happens."""
+    return Undisturbed(spark, tmp_path_factory.mktemp("undisturbed"))
+
+
+@pytest.fixture
+def prepare(spark: object, tmp_path: Path) -> Callable[..., Job]:
+    """Return a function that lays out a job for a driver of its own."""
+
+    def prepared(title: str, file_rows: int, *master: str, **settings: Any) -> Job:
+        folder = tmp_path / title
+        Runner(spark, folder).write(RECOVERY[title], file_rows)
+        job = Job(folder)
+        job.describe(title, BUCKETS, *master, **settings)
+        return job
+
+    return prepared

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from spark_cases import RECOVERY
+from spark_hour import HOURS
 from spark_runs import joined, read_stream, start
 
 import bankfull as bf
@@ -20,7 +21,7 @@ import bankfull as bf
 def main(folder: Path) -> None:
     """Run the job of a folder."""
     job = json.loads((folder / "job.json").read_text())
-    case = RECOVERY[job["case"]]
+    case = {**RECOVERY, **HOURS}[job["case"]]
     spark = bf.session(
         "driver",
         job["master"],

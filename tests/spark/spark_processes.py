@@ -16,6 +16,13 @@ from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).parent
+#: Where a driver dies that is killed right after it has left a trace of some kind.
+AIMS = {
+    "offsets": "before the state",
+    "state": "after the state",
+    "sink": "after the sink",
+    "commits": "between",
+}
 #: Nothing that a healthy driver does takes so long, even on a busy machine.
 PATIENCE_S = 240.0
 
@@ -46,7 +53,13 @@ def members(session: int) -> list[Process]:
 
 
 def end(process: subprocess.Popen[Any]) -> None:
-    """Kill a process that leads its own session, and all that belongs to it."""
+    """Kill a process that leads its own session, and all that belongs to it.
+
+    Its group goes first and at once, the driver's Java process among it: what it does not get to
+    do in the next milliseconds is the point of many tests.
+    """
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     while living := members(process.pid):
         for one in living:
             kill(one.pid)
@@ -100,10 +113,11 @@ class Job:
         job = {"case": case, "buckets": buckets, "master": master, "settings": settings}
         (self.folder / "job.json").write_text(json.dumps(job))
 
-    def start(self) -> subprocess.Popen[Any]:
-        """Start the driver and wait until its query runs."""
+    def start(self, **environment: str) -> subprocess.Popen[Any]:
+        """Start the driver and wait until its query runs, or cannot."""
         before = self.starts()
-        process = launch([sys.executable, str(_HERE / "driver.py"), str(self.folder)], self.log)
+        command = [sys.executable, str(_HERE / "driver.py"), str(self.folder)]
+        process = launch(command, self.log, **environment)
         until(lambda: self.starts() > before or process.poll() is not None, "the driver starts")
         return process
 
@@ -171,7 +185,7 @@ class Moment:
 def moments(seed: int, kills: int) -> Iterator[Moment]:
     """Draw moments over all parts of a micro-batch, some on the spot and some a little later."""
     dice = random.Random(seed)
-    traces = ["sink", "state", "offsets", "commits"]
+    traces = ("sink", "state", "offsets", "commits")
     for number in range(kills):
         delay = dice.choice([0.0, 0.0, dice.uniform(0, 0.1), dice.uniform(0, 1)])
         yield Moment(traces[number % len(traces)], dice.randint(1, 2), delay)
@@ -183,3 +197,10 @@ def until(true: Callable[[], bool], what: str) -> None:
     while not true():
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(0.002)
+
+
+def next_batch(job: Job, process: subprocess.Popen[Any]) -> int:
+    """Wait until the driver has finished another micro-batch, or all of them."""
+    before = job.written("commits")
+    until(lambda: job.written("commits") > before or process.poll() is not None, "a micro-batch")
+    return job.written("commits")

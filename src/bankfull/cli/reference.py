@@ -16,12 +16,16 @@ This page is made by `python -m bankfull.cli.reference > docs/cli.md`; edit the 
 
 def page() -> str:
     """Return every help text as Markdown."""
-    from bankfull.cli import COMMANDS, app
+    from bankfull.cli import COMMANDS, GROUPS, app
 
     root: Any = typer.main.get_command(app)
     commands = {name: root.commands[name] for name in (made.__name__ for made in COMMANDS)}
     parts = [_INTRODUCTION, _section("bankfull", root)]
     parts += [_section(f"bankfull {name}", command) for name, command in commands.items()]
+    for group in (str(made.info.name) for made in GROUPS):
+        parts.append(_section(f"bankfull {group}", root.commands[group]))
+        below = root.commands[group].commands
+        parts += [_section(f"bankfull {group} {name}", below[name]) for name in below]
     return "\n".join(parts)
 
 

@@ -1,6 +1,6 @@
 """An operator's state in Spark's state store: segments of rows and a header.
 
-The header carries a version, the query it belongs to and the number of buckets; what does not
+The header carries a version, the query it belongs to and the keys of the buckets; what does not
 match is refused in words, before anything is written.
 """
 
@@ -22,7 +22,7 @@ from bankfull.runtime.spark.live import Live
 from bankfull.runtime.spark.packets import pack, unpack
 from bankfull.spec import to_json
 
-_VERSION = 2
+_VERSION = 3
 #: Where the header is kept: no stream has this position.
 _HEADER = (-1, 0)
 #: Where a state under a memory budget is kept.
@@ -85,7 +85,7 @@ class Durable:
             **describe(live.state),
             "version": _VERSION,
             "spec": to_json(self.layout.query),
-            "buckets": len(self.layout.keys),
+            "keys": self.layout.keys,
             "columns": self.layout.columns(),
             "lineage": live.lineage,
             "history": live.history,
@@ -170,11 +170,17 @@ class Durable:
                 f"the checkpoint has state version {header['version']}, this bankfull reads "
                 f"{_VERSION}: go on with the version that wrote it, or start a new checkpoint"
             )
-        buckets = len(self.layout.keys)
-        if header["buckets"] != buckets:
+        stored, asked = len(header["keys"]), len(self.layout.keys)
+        if stored != asked:
             raise SnapshotError(
-                f"the checkpoint was made with {header['buckets']} buckets and the query now asks "
-                f"for {buckets}: pass buckets={header['buckets']}, or start a new checkpoint"
+                f"the checkpoint was made with {stored} buckets and the query now asks for "
+                f"{asked}: pass buckets={stored}, or start a new checkpoint"
+            )
+        if header["keys"] != list(self.layout.keys):
+            raise SnapshotError(
+                "spark.sql.shuffle.partitions has changed since the checkpoint was made, and with "
+                "it the keys of the buckets: set it to its value in the checkpoint's folder "
+                "'offsets', or start a new checkpoint"
             )
         for name, columns in self.layout.columns().items():
             if header["columns"].get(name) not in (None, columns):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,13 @@ def _check_executors(spark: SparkSession) -> None:
 
     here = probe(0)
     cores = spark.sparkContext.defaultParallelism
-    answers = set(spark.sparkContext.parallelize(range(cores), cores).map(probe).collect())
+    try:
+        answers = set(spark.sparkContext.parallelize(range(cores), cores).map(probe).collect())
+    except Exception as error:  # no worker could be asked, as our daemon needs the library too
+        told = re.search(r"Error from python worker:\s*(.*)|(Cannot run program .*)", str(error))
+        if told is None:
+            raise
+        answers = {told[1] or told[2]}
     for answer in sorted(answers - {here}):
         raise PlanError(
             f"an executor cannot run the join ({answer}; the driver has {here}): install "

@@ -1,0 +1,174 @@
+"""Figures that can be read: labelled axes, one colour a policy everywhere, the optimum on top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from bankfull.errors import PlanError
+from bankfull.lab.experiment import Experiment, Record
+
+#: Colours that colour-blind readers can tell apart, and dashes where colours repeat.
+_COLOURS = {
+    "optimum": "#000000",
+    "gain": "#d55e00",
+    "gdj": "#0072b2",
+    "gdj-best": "#56b4e9",
+    "prob": "#009e73",
+    "life": "#66a61e",
+    "fifo": "#999999",
+    "random": "#bbbbbb",
+    "age": "#f0e442",
+    "age-learned": "#b8a800",
+    "simp": "#a6761d",
+    "simpprob": "#e7298a",
+    "dimpprob": "#7570b3",
+    "dgl": "#cc79a7",
+    "s3fifo": "#1b9e77",
+    "sieve": "#e6ab02",
+    "largest": "#555555",
+}
+#: What stands at an axis, where the field's own name says too little.
+_AXES = {
+    "budget": "memory, as a share of the window",
+    "cache": "size of the cache, as a share of the values",
+    "age": "best age, as a share of the window",
+    "initial": "initial credit, as a percentile of the buffer",
+    "window": "window, in units of time",
+    "domain": "number of values",
+    "streams": "number of streams",
+    "attributes": "number of attributes",
+    "skew_b": "skew of the second attribute in the second stream",
+    "skew": "skew of both streams",
+    "drop": "dropped at random",
+    "share": "part of the trades that comes in bursts",
+    "sse": "distortion, sum of squared errors",
+    "kl": "distortion, Kullback-Leibler divergence",
+    "room": "memory of one stream, tuples",
+    "memory": "memory of both streams, tuples",
+    "rows": "length of a stream, tuples",
+    "decay": "what is left of a priority after a window",
+}
+_SPARE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+_WIDTH_IN, _HEIGHT_IN, _COLUMNS = 4.6, 3.6, 2
+
+
+def require() -> None:
+    """Say how to get the plotting library where it is missing."""
+    if find_spec("matplotlib") is None:
+        raise PlanError(
+            "figures need matplotlib, which is not installed: pip install 'bankfull[lab]'"
+        )
+
+
+def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[str, Path]:
+    """Draw an experiment and return the files, by suffix."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    chart = experiment.chart
+    panels = list(dict.fromkeys(record[chart.panel] for record in records)) if chart.panel else [""]
+    columns = min(_COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(_WIDTH_IN * columns + 1.6, _HEIGHT_IN * rows + 0.6))
+    FigureCanvasAgg(figure)
+    plots = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for plot in plots[len(panels) :]:
+        plot.set_axis_off()
+    for plot, panel in zip(plots, panels, strict=False):
+        chosen = [one for one in records if not chart.panel or one[chart.panel] == panel]
+        _panel(plot, experiment, chosen)
+        if chart.panel:
+            told = panel if isinstance(panel, str) else f"{chart.panel} = {panel:g}"
+            plot.set_title(told, fontsize=10)
+    handles, labels = plots[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="center right", fontsize=8, frameon=False)
+    inch = 1 / figure.get_figheight()
+    figure.suptitle(f"{experiment.key} · {experiment.title}", fontsize=10, y=1 - 0.1 * inch)
+    figure.tight_layout(rect=(0, 0, 1 - 1.5 / figure.get_figwidth(), 1 - 0.1 * inch))
+    files = {suffix: path.with_suffix(f".{suffix}") for suffix in ("png", "svg")}
+    for file in files.values():
+        figure.savefig(file, dpi=150, metadata={"Date": None} if file.suffix == ".svg" else None)
+    return files
+
+
+def _panel(plot: Any, experiment: Experiment, records: Sequence[Record]) -> None:
+    chart = experiment.chart
+    names = list(dict.fromkeys(str(record[experiment.curve]) for record in records))
+    names.sort(key=lambda name: ("optimum" not in name, experiment.systems.index(name)))
+    for number, name in enumerate(names):
+        mine = [record for record in records if record[experiment.curve] == name]
+        style = _style(name, number)
+        if chart.kind == "bar":
+            _bars(plot, chart.x, mine, number, len(names), style)
+        elif chart.kind == "scatter":
+            _trail(plot, chart.x, str(chart.across), mine, style)
+        else:
+            _line(plot, chart.x, mine, style)
+    across = str(chart.across) if chart.kind == "scatter" else chart.x
+    plot.set_xlabel(_AXES.get(across, across))
+    plot.set_ylabel(chart.y)
+    if chart.kind != "bar":
+        plot.set_xscale("log" if "x" in chart.log else "linear")
+    plot.set_yscale("log" if "y" in chart.log else "linear")
+    if "y" not in chart.log:
+        plot.set_ylim(bottom=0)
+    if chart.y.startswith("share of the exact"):
+        plot.axhline(1.0, color="#000000", linewidth=0.8, linestyle=":", label="exact")
+    plot.grid(axis="y", alpha=0.3)
+    plot.set_axisbelow(True)
+    plot.spines[["top", "right"]].set_visible(False)
+
+
+def _style(name: str, number: int) -> dict[str, Any]:
+    colour = _COLOURS.get(name.rpartition(" ")[2], _SPARE[number % len(_SPARE)])
+    dashed = name.startswith("split ") or name in ("gdj-best", "shuffled")
+    return {"label": name, "color": colour, "linestyle": "--" if dashed else "-"}
+
+
+def _by(records: Sequence[Record], field: str) -> dict[Any, list[float]]:
+    found: dict[Any, list[float]] = {}
+    for record in records:
+        found.setdefault(record[field], []).append(float(record["value"]))
+    return found
+
+
+def _line(plot: Any, x: str, records: Sequence[Record], style: dict[str, Any]) -> None:
+    """Draw the mean over seeds, and between which values they lie."""
+    series = sorted(_by(records, x).items())
+    places = [place for place, _ in series]
+    means = [sum(values) / len(values) for _, values in series]
+    best = "optimum" in style["label"]
+    plot.plot(places, means, linewidth=2.2 if best else 1.5, marker=".", **style)
+    low, high = [min(values) for _, values in series], [max(values) for _, values in series]
+    plot.fill_between(places, low, high, color=style["color"], alpha=0.12, linewidth=0)
+
+
+def _bars(
+    plot: Any, x: str, records: Sequence[Record], number: int, many: int, style: dict[str, Any]
+) -> None:
+    groups = list(_by(records, x).items())
+    width = 0.85 / many
+    places = [place + (number - (many - 1) / 2) * width for place in range(len(groups))]
+    means = [sum(values) / len(values) for _, values in groups]
+    hatch = "//" if style.pop("linestyle") == "--" else None
+    plot.bar(places, means, width, hatch=hatch, edgecolor="white", linewidth=0.3, **style)
+    plot.set_xticks(range(len(groups)), [str(place) for place, _ in groups])
+
+
+def _trail(
+    plot: Any, x: str, across: str, records: Sequence[Record], style: dict[str, Any]
+) -> None:
+    """Draw output against distortion along the varied parameter."""
+    steps = sorted(_by(records, x).items())
+    widths = []
+    for place, _ in steps:
+        mine = [float(record[across]) for record in records if record[x] == place]
+        widths.append(sum(mine) / len(mine))
+    means = [sum(values) / len(values) for _, values in steps]
+    plot.plot(widths, means, marker="o", markersize=4, **style)
+    for end in (0, -1):
+        told, at = f"{steps[end][0]:g}", (widths[end], means[end])
+        plot.annotate(told, at, fontsize=7, xytext=(3, 3), textcoords="offset points")

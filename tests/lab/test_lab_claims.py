@@ -1,0 +1,165 @@
+"""Units of the verdicts: what holds, fails and depends, and where an observer looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bankfull.errors import SpecError
+from bankfull.lab import EXPERIMENTS, select
+from bankfull.lab import observers as see
+from bankfull.lab.claims import Claim, Points
+from bankfull.policies import POLICIES
+
+SETTINGS = ("workload", "budget", "seed")
+
+
+def point(policy: str, value: float, **place: Any) -> dict[str, Any]:
+    return {"policy": policy, "workload": "w", "budget": 0.1, "seed": 1, "value": value, **place}
+
+
+def points(*records: dict[str, Any]) -> Points:
+    return Points(records, SETTINGS)
+
+
+def claim(observe: Any, relation: str = "at least", expected: float = 1.0, spare: float = 0.0):
+    return Claim("text", "a / b", observe, relation, expected, spare)
+
+
+TWO_SEEDS = points(
+    point("a", 0.6), point("b", 0.5), point("a", 0.4, seed=2), point("b", 0.5, seed=2)
+)
+
+
+def test_a_claim_that_agrees_everywhere_holds() -> None:
+    told = claim(see.ratio("a", "b"), expected=0.8).judge(TWO_SEEDS)
+    assert told["verdict"] == "holds"
+    assert (told["measured"], told["lowest"], told["highest"]) == (1.0, 0.8, 1.2)
+    assert (told["agreeing"], told["observations"], told["disagreeing_at"]) == (2, 2, [])
+
+
+def test_a_claim_that_agrees_nowhere_fails() -> None:
+    told = claim(see.ratio("a", "b"), expected=1.3).judge(TWO_SEEDS)
+    assert (told["verdict"], told["agreeing"]) == ("fails", 0)
+
+
+def test_a_claim_that_agrees_for_some_seeds_depends_and_says_where_not() -> None:
+    told = claim(see.ratio("a", "b")).judge(TWO_SEEDS)
+    assert told["verdict"] == "depends"
+    assert told["disagreeing_at"] == ["w, budget 0.1, seed 2: 0.8"]
+
+
+@pytest.mark.parametrize(
+    ("relation", "number", "agrees"),
+    [
+        ("at least", 0.99, True),
+        ("at least", 0.98, False),
+        ("at most", 1.01, True),
+        ("at most", 1.02, False),
+        ("near", 1.01, True),
+        ("near", 0.98, False),
+    ],
+)
+def test_tolerance_is_for_what_falls_short(relation: str, number: float, agrees: bool) -> None:
+    assert claim(None, relation, 1.0, 0.0101).agrees(number) is agrees
+
+
+def test_a_claim_without_observations_is_a_defect() -> None:
+    with pytest.raises(AssertionError, match="nothing to judge"):
+        claim(see.ratio("a", "c")).judge(TWO_SEEDS)
+
+
+SERIES = points(
+    *(point("a", 0.1 * budget, budget=budget) for budget in (1, 2, 4)),
+    *(point("b", 0.1, budget=budget) for budget in (1, 2, 4)),
+)
+
+
+def numbers(observe: Any, given: Points = SERIES) -> list[float]:
+    return [pytest.approx(number) for _, number in observe(given)]
+
+
+def test_observers_along_a_parameter() -> None:
+    assert numbers(see.change("a", "budget")) == [0.3]
+    assert numbers(see.change("a", "budget", "b")) == [3.0]
+    assert numbers(see.growth("a", "budget")) == [4.0]
+    assert numbers(see.best_at("a", "budget")) == [4.0]
+    assert numbers(see.over_range("a", "budget", at=2, of="a")) == [0.5]
+    assert numbers(see.over_range("a", "budget", of="a", worst=True)) == [4.0]
+
+
+def test_observers_at_a_place() -> None:
+    assert numbers(see.level("a", budget=2)) == [0.2]
+    assert numbers(see.level("a", budget=(1, 4))) == [0.1, 0.4]
+    assert numbers(see.level("a", budget=lambda budget: budget > 1)) == [0.2, 0.4]
+    assert numbers(see.difference("a", "b")) == [0.0, 0.1, 0.3]
+    assert numbers(see.best_ratio("b", ("a", "b", "c"))) == [1.0, 0.5, 0.25]
+    assert numbers(see.quotient("a", "value", "budget")) == [0.1, 0.1, 0.1]
+
+
+def test_the_share_of_a_gap() -> None:
+    given = points(point("gain", 0.6), point("prob", 0.5), point("optimum", 0.9))
+    assert numbers(see.gap_closed("gain", ("prob",), "optimum"), given) == [0.25]
+
+
+def test_curves_are_compared_where_they_are_equally_distorted() -> None:
+    given = points(
+        *(point("a", 10 * sse, budget=sse, sse=sse) for sse in (0.0, 1.0)),
+        *(point("b", 2 * sse, budget=sse, sse=sse) for sse in (0.0, 1.0)),
+    )
+    assert numbers(see.at_equal("a", "b", "sse", "budget"), given) == [5.0]
+
+
+def test_nothing_over_nothing_is_equal() -> None:
+    assert numbers(see.ratio("a", "b"), points(point("a", 0.0), point("b", 0.0))) == [1.0]
+
+
+@pytest.mark.parametrize("key", EXPERIMENTS)
+def test_every_experiment_is_declared_completely(key: str) -> None:
+    one = EXPERIMENTS[key]
+    assert one.claims
+    assert len(one.seeds) == len(set(one.seeds)) > 0
+    for quick in (False, True):
+        cells = one.cells(quick, None)
+        assert {cell.system for cell in cells} == set(one.systems)
+        assert len({cell.dumps() for cell in cells}) == len(cells)
+    assert {cell.seed for cell in one.cells(True, [7, 8])} == {7, 8}
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("key", EXPERIMENTS)
+def test_every_claim_has_something_to_be_judged_by(key: str, quick: bool) -> None:
+    """With invented numbers, so that a claim about a place the grid does not have is found."""
+    one = EXPERIMENTS[key]
+    fields = ("value", "results", "importance", "seconds", "sse", "kl", "memory_share")
+    invented: dict[str, Any] = dict.fromkeys((*fields, "slope", "straight", "one_age_fits"), 0.5)
+    within = {"rank": 1, "cache": 0.1, "age": 0.025}
+    records = [
+        {one.curve: cell.system, **within, **cell.place, "seed": cell.seed, **invented}
+        for cell in one.cells(quick, None)
+    ]
+    verdicts = one.judge(records)
+    assert len(verdicts) == len(one.claims)
+    assert {verdict["verdict"] for verdict in verdicts} <= {"holds", "fails", "depends"}
+
+
+def test_seeds_of_the_comparison_of_all_policies_occur_nowhere_else() -> None:
+    used = {seed for key, one in EXPERIMENTS.items() for seed in one.seeds if key != "all.policies"}
+    assert not used & set(EXPERIMENTS["all.policies"].seeds)
+
+
+def test_the_comparison_of_all_policies_leaves_none_out() -> None:
+    assert set(POLICIES) <= set(EXPERIMENTS["all.policies"].systems)
+
+
+def test_experiments_are_found_by_key_figure_and_paper() -> None:
+    assert [one.key for one in select(["gdj.fig4"])] == ["gdj.fig4"]
+    assert [one.key for one in select(["gdj.fig7", "gdj.fig7-streams"])] == [
+        "gdj.fig7-streams",
+        "gdj.fig7-attributes",
+    ]
+    assert {one.key.partition(".")[0] for one in select(["importance"])} == {"importance"}
+    assert len(select(["all"])) == len(EXPERIMENTS)
+    with pytest.raises(SpecError, match=r"did you mean 'gdj\.fig4'"):
+        select(["gdj.fig44"])

