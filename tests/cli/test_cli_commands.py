@@ -14,13 +14,14 @@ import pytest
 import shop
 
 from bankfull.cli.reference import page
+from bankfull.policies import POLICIES
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_help_version_and_nothing() -> None:
     top = shop.bankfull("--help").stdout.decode()
-    for command in ("demo", "run", "bench"):
+    for command in ("demo", "run", "policies", "bench"):
         assert command in top
         told = shop.bankfull(command, "--help")
         assert told.returncode == 0
@@ -125,7 +126,9 @@ def test_bench_measures_every_workload() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     told = json.loads(done.stdout)
     measured = {(one["workload"], one["system"]) for one in told["results"]}
-    assert measured == {
+    policies = {name.removeprefix("bankfull/") for work, name in measured if work == "shed"}
+    assert policies == set(POLICIES)
+    assert {one for one in measured if one[0] != "shed"} == {
         ("equi", "bankfull"),
         ("equi", "duckdb"),
         ("equi", "pathway"),

@@ -8,6 +8,7 @@ interpreter.
 from __future__ import annotations
 
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -138,8 +139,9 @@ def bare(tmp_path: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
     library = (Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip")
     python = tmp_path / "bare_python"
-    path = ":".join(map(str, library))
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {home}/bin/python "$@"\n')
+    path = shlex.quote(":".join(map(str, library)))
+    program = shlex.quote(f"{home}/bin/python")
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {program} "$@"\n')
     python.chmod(0o755)
     return python
 
