@@ -1,4 +1,4 @@
-"""The lab runs what the papers claim and says whether it holds, fails or depends; nothing is tuned.
+"""The lab runs what the papers claim and says of each claim whether it holds, fails or depends.
 
 An experiment (``experiment.py``) declares its paper, the one parameter it varies, its systems,
 seeds and claims; ``grid.py`` runs its cells, one task each, on Spark or in processes; ``claims.py``
