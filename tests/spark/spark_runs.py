@@ -94,7 +94,7 @@ class Runner:
             if observed is None or all(value is None for value in observed.values()):
                 continue
             for name, value in observed.items():
-                if name.endswith((".stored", ".waiting")):
+                if name.endswith((".stored", ".waiting", ".copies")):
                     total[name] = value
                 else:
                     total[name] += value

@@ -12,6 +12,10 @@ class StreamLedger:
 
     ``arrived = quarantined + late + shed + waiting + inserted`` and
     ``inserted = stored + evicted + expired + purged + spilled``, after every step.
+
+    Where a runtime brings a row to several operators, one of its copies stands for it in these
+    counts; ``copies`` are the others that are stored now, ``copies_lost`` those of them that were
+    shed or evicted. A lost copy costs the row its results of some joins, not of all.
     """
 
     arrived: int = 0
@@ -25,6 +29,8 @@ class StreamLedger:
     expired: int = 0
     purged: int = 0
     spilled: int = 0
+    copies: int = 0
+    copies_lost: int = 0
 
 
 @dataclass(slots=True)

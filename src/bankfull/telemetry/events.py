@@ -18,7 +18,7 @@ class Event:
     """One micro-batch of one query.
 
     ``counts`` holds what the micro-batch added to every count of the ledger, by stream and by
-    join; ``stored`` and ``waiting`` are levels, not additions.
+    join; ``stored``, ``waiting`` and ``copies`` are levels, not additions.
     """
 
     query: str

@@ -36,11 +36,6 @@ def join_frames(
     streaming = _all_alike(frames)
     schemas = {name: _arrow_schema(spark, frame) for name, frame in frames.items()}
     plan = assemble(query, schemas)
-    if query.shed is not None and len(query.joins) > 1:
-        raise PlanError(
-            "several joins under one memory budget run on Arrow streams only for now: on Spark "
-            "give each bf.join its own overload=bf.shed(...), or run them embedded"
-        )
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     count = bucket_count(plan, partitions if buckets is None else buckets)
     layout = Layout(query, schemas, tuple(spread_keys(count, partitions)))

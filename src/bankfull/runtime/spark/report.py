@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 #: Counts that say how much there is now, not how much was added.
-_LEVELS = {"stored", "waiting"}
+_LEVELS = {"stored", "waiting", "copies"}
 
 
 def metric_names(query: Query) -> list[str]:
