@@ -242,6 +242,17 @@ def listen(spark: Any, to: Any) -> Any:
     return add(spark, to)
 
 
+def recall(metrics: Any) -> Any:
+    """Return the recall of a query on Spark, from its observed metrics; None where it is unknown.
+
+    ``metrics`` is ``query.lastProgress["observedMetrics"]["bankfull"]`` of a streaming query, or
+    ``joined.ledger.get`` of a batch join after its first action.
+    """
+    from bankfull.runtime.spark.report import recall_of
+
+    return recall_of(metrics.asDict() if hasattr(metrics, "asDict") else metrics)
+
+
 def rows(count: int) -> Rows:
     """A count window: the most recent ``count`` tuples of a stream are joinable."""
     return Rows(count)
@@ -373,6 +384,7 @@ __all__ = [
     "joins",
     "listen",
     "overlap",
+    "recall",
     "rows",
     "session",
     "shed",

@@ -189,6 +189,7 @@ def _step_shedding(
     output, state.pending = shedding.advance(budget.output_rows, state.ledger.joins)
     for position, source in enumerate(state.inputs):
         shedding.count(position, state.ledger.streams[source.plan.name], source.waiting)
+    state.ledger.watched = shedding.watched
     state.ledger.check()
     return Step(state, output, state.ledger.copy(), quarantine, state.pending, {})
 

@@ -29,6 +29,7 @@ from bankfull.core.arrays import (
 )
 from bankfull.core.emit import emit
 from bankfull.core.index import Found, unseen
+from bankfull.core.interval import Watched
 from bankfull.core.ledger import JoinLedger, StreamLedger
 from bankfull.core.log import Log, uncounted
 from bankfull.core.plan import NEVER, JoinPlan, Plan
@@ -115,6 +116,7 @@ class Shedding:
         self.work = Work(no_arrivals(joins))
         most = recall.room(self.shed.budget, self.shed.in_bytes)
         self.watch = recall.new_watch(plan, most) if recall.can_watch(plan) else None
+        self.guessed = recall.is_guessed(plan)
         #: The most that the budget may be; at the last look at it: number and time of the tuple,
         #: tuples dropped.
         self.steered = np.array([self.shed.budget, 0, -NEVER, 0], np.int64)
@@ -215,7 +217,7 @@ class Shedding:
         first = int(memory.now[m.SEQ_NEXT]) - (stop - start)
         watch_join(
             self.watch, room, part, start, stop, found, count, first,
-            memory.streams, memory.joins, self.rules.combine, self.rules.seed,
+            memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
         )  # fmt: skip
 
     def _steer(self) -> None:
@@ -240,11 +242,9 @@ class Shedding:
         return int(self.memory.streams[:, [m.SHED, m.EVICTED, m.COPIES_LOST]].sum())
 
     @property
-    def recall(self) -> recall.Recall | None:
-        """Emitted ÷ exact so far, or None where it cannot be estimated."""
-        if self.watch is None:
-            return None
-        return recall.estimate(self.watch, self._dropped())
+    def watched(self) -> Watched | None:
+        """What recall is estimated from, or None where it cannot be."""
+        return None if self.watch is None else recall.watched(self.watch, self._dropped())
 
     def _results(self, found: Output, count: int) -> list[tuple[JoinPlan, pa.RecordBatch]]:
         results = []

@@ -60,7 +60,7 @@ class Operate(StatefulProcessor):
                 self.durable.append(live, name, stored)
         self.durable.commit(live)
         live_states.keep(live)
-        yield as_frame(count_row(plan, metric_values(before, live.state.ledger)))
+        yield as_frame(count_row(plan, metric_values(plan.query, before, live.state.ledger)))
 
     def _load(self, plan: Plan) -> Live:
         header = self.durable.header()

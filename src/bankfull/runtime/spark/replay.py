@@ -30,7 +30,7 @@ def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
         resize(state, share_of(gathered.loads, at))
         for rows in _results(state, gathered.rows):
             yield result_rows(state.plan, rows)
-        yield count_row(state.plan, metric_values(before, state.ledger))
+        yield count_row(state.plan, metric_values(state.plan.query, before, state.ledger))
 
     return bucket
 

@@ -41,7 +41,7 @@ def result_rows(plan: Plan, rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*columns, nothing], schema=result_schema(plan))
 
 
-def count_row(plan: Plan, counts: Mapping[str, int]) -> pa.RecordBatch:
+def count_row(plan: Plan, counts: Mapping[str, float]) -> pa.RecordBatch:
     """Return the row of counts, in the order of ``report.metric_names``."""
     schema = result_schema(plan)
     columns = [pa.nulls(1, kind) for kind in schema.types[:-1]]
