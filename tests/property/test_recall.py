@@ -393,13 +393,13 @@ def test_a_recall_is_reached_soak(policy: str, keys: int, skew: float) -> None:
 
 def low_chance(seeds: range, keys: int, skew: float, policy: str) -> tuple[float, float, float]:
     """Return how often the interval holds the truth at a low chance, and the mean of the chance."""
-    window, covered, chances = 12_800, np.zeros(2), []
+    window, covered, chances = 6_400, np.zeros(2), []
     for seed in seeds:
-        tables = pair(seed, 20_000, keys, skew)
+        tables = pair(seed, 10_000, keys, skew)
         total, worth, _ = exact_pairs(tables, window)
         joined, found = run(tables, window, bf.shed(bf.tuples(500), policy, seed=seed))
         got, true = joined.recall, found.num_rows / total
-        true_worth = sum(found["importance"].to_pylist()) / worth
+        true_worth = found["importance"].to_numpy().sum() / worth
         assert got is not None
         covered += (
             got.low <= true <= got.high,
@@ -412,19 +412,19 @@ def low_chance(seeds: range, keys: int, skew: float, policy: str) -> tuple[float
 
 
 def test_interval_covers_at_a_low_chance() -> None:
-    """One tuple in a hundred or fewer is kept aside: wide intervals, and honest ones."""
-    held, worth, chance = low_chance(range(40), 20_000, 0.0, "fifo")
-    assert chance < 0.012
-    assert min(held, worth) >= 0.9, (held, worth)  # of 40 runs; the soak test has 200
+    """About one tuple in a hundred is kept aside: wide intervals, and honest ones."""
+    held, worth, chance = low_chance(range(20), 10_000, 0.0, "fifo")
+    assert chance < 0.016
+    assert min(held, worth) >= 0.85, (held, worth)  # of 20 runs; the soak test has 200
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("policy", ["fifo", "prob"])
-@pytest.mark.parametrize(("keys", "skew"), [(20_000, 0.0), (3_000, 1.0), (3_000, 1.2)])
+@pytest.mark.parametrize(("keys", "skew"), [(10_000, 0.0), (3_000, 1.0), (3_000, 1.2)])
 def test_interval_covers_at_a_low_chance_soak(policy: str, keys: int, skew: float) -> None:
     """The same over many runs, uniform and heavily skewed."""
     held, worth, chance = low_chance(range(1000, 1200), keys, skew, policy)
-    assert chance < 0.012
+    assert chance < 0.016
     assert min(held, worth) >= 0.92, (held, worth)
 
 
