@@ -248,6 +248,23 @@ def test_none_where_it_cannot_be_known() -> None:
             bf.join(*streams, on="k", within=within, overload=bf.shed(recall=0.9))
 
 
+def test_operators_that_number_alike_do_not_draw_alike() -> None:
+    """Samples of operators with other keys are independent: what they miss may be added up."""
+    kept = []
+    for shift in (0, 10_000):
+        tables = [one.set_column(1, "k", pa.array(one["k"].to_numpy() + shift))
+                  for one in pair(1, 2000, 100, 0.0)]  # fmt: skip
+        joined, _ = run(tables, 500, bf.shed(bf.tuples(300), "fifo"))
+        shedding = joined._state.shedding
+        assert shedding is not None
+        assert shedding.watch is not None
+        whole = shedding.watch.whole
+        kept.append({int(seq) for seq in whole[whole[:, k.STREAM] >= 0, k.SEQ]})
+    chance = 256 / 1000
+    assert min(map(len, kept)) > 100
+    assert len(kept[0] & kept[1]) < 2 * chance * len(kept[0])
+
+
 def test_the_ledger_has_the_recall() -> None:
     """It is part of the account, survives as JSON, and can be added over operators."""
     joined, found = run(pair(1, 2000, 100, 0.0), 500, bf.shed(bf.tuples(300), "fifo"))
