@@ -18,6 +18,15 @@ def test_events_are_read_back_as_written(tmp_path: Path) -> None:
     assert list(read_events(log.path)) == [event(batch) for batch in range(5)]
 
 
+def test_an_event_carries_the_recall_if_there_is_one(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.ndjson")
+    told = Event.of("q", 1, "2024-01-01T00:00:00Z", 0.25, {}, {"estimate": 0.9, "low": 0.85})
+    log.write(told)
+    older = log.path.read_text().replace('"recall":', '"something else":')  # as written before
+    log.path.write_text(log.path.read_text() + older)
+    assert [event.recall for event in read_events(log.path)] == [told.recall, None]
+
+
 def test_a_line_cut_off_by_a_crash_is_passed_over(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "events.ndjson")
     log.write(event(1))
