@@ -91,9 +91,9 @@ class Runner:
         total: Counter[str] = Counter()
         for batch in self.progress:
             observed = batch.get("observedMetrics", {}).get("bankfull")
-            if observed is None or all(value is None for value in observed.values()):
+            if observed is None or all(value is None for value in observed["ledger"].values()):
                 continue
-            for name, value in observed.items():
+            for name, value in observed["ledger"].items():
                 if name.endswith((".stored", ".waiting")):
                     total[name] = value
                 else:

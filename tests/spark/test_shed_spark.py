@@ -79,7 +79,7 @@ def test_over_buckets_the_budget_is_the_querys(runner: Fresh) -> None:
     whole = Counter(exact(given.query, given.tables)["join"])
     assert not found - whole
     assert 0 < found.total() < whole.total()
-    observed = [one["observedMetrics"]["bankfull"] for one in spread.progress]
+    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in spread.progress]
     seen = [one for one in observed if one["a.stored"] is not None]
     assert len(seen) > 3
     assert all(one["a.stored"] + one["b.stored"] <= BUDGET for one in seen)

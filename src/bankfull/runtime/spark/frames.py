@@ -27,8 +27,9 @@ def join_frames(
     """Return the join of streaming or batch DataFrames as a DataFrame.
 
     ``buckets`` is the number of operators the work is divided over; by default one for every
-    shuffle partition. What became of every tuple is in the observed metrics called ``bankfull``;
-    of a batch DataFrame, in its attribute ``ledger`` (an ``Observation``) after the first action.
+    shuffle partition. What became of every tuple is in the observed metrics ``bankfull``, under
+    ``ledger``; of a batch DataFrame, in its attribute ``ledger`` (an ``Observation`` whose ``get``
+    has them under ``ledger`` again) after the first action.
     """
     from pyspark.sql import Observation, functions
 
@@ -52,7 +53,7 @@ def join_frames(
     arrange = _operate if streaming else _replay
     operated = arrange(union, layout, _spark_schema(result_schema(plan)))
     counted = "bankfull" if streaming else Observation("bankfull")
-    measured = operated.observe(counted, *observed(query, COUNTS))
+    measured = operated.observe(counted, observed(query, COUNTS))
     result: Any = measured.where(functions.col(COUNTS).isNull()).drop(COUNTS)
     if is_packed(plan):
         result = result.mapInArrow(Decode(layout), _spark_schema(plan.schema))

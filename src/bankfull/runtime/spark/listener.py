@@ -25,13 +25,13 @@ class Listener(StreamingQueryListener):
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Report one micro-batch."""
         progress = event.progress
-        counts = progress.observedMetrics.get("bankfull")
-        if counts is None:
+        observed = progress.observedMetrics.get("bankfull")
+        if observed is None:
             return
         name = progress.name or str(progress.id)
         seconds = progress.batchDuration / 1000
-        flat = {key: int(value or 0) for key, value in counts.asDict().items()}
-        self.on_event(Event.of(name, progress.batchId, progress.timestamp, seconds, flat))
+        counts = {key: int(value or 0) for key, value in observed["ledger"].items()}
+        self.on_event(Event.of(name, progress.batchId, progress.timestamp, seconds, counts))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Nothing happened."""

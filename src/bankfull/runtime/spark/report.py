@@ -1,4 +1,4 @@
-"""The ledger as columns: what each micro-batch adds, for Spark's observed metrics."""
+"""The ledger as one column: what each micro-batch adds, for Spark's observed metrics."""
 
 from __future__ import annotations
 
@@ -33,12 +33,19 @@ def metric_values(before: Ledger, after: Ledger) -> dict[str, int]:
     return values
 
 
-def observed(query: Query, counts: str) -> list[Column]:
-    """Return the sums over a column of counts, one for every name."""
-    from pyspark.sql import functions
+def observed(query: Query, counts: str) -> Column:
+    """Return the sums over a column of counts as one map, from names to sums.
 
-    parts = functions.split(functions.col(counts), ",")
-    return [
-        functions.sum(parts[index].cast("long")).alias(name)
-        for index, name in enumerate(metric_names(query))
-    ]
+    One aggregate and not one for every name: Spark updates each of them for each row of results.
+    A micro-batch without counts has no sums, which is not the same as zeros.
+    """
+    from pyspark.sql import functions as f
+
+    def added(sums: Column, row: Column) -> Column:
+        return f.zip_with(
+            sums, f.split(row, ","), lambda a, b: f.coalesce(a, f.lit(0)) + b.cast("long")
+        )
+
+    names = f.array(*map(f.lit, metric_names(query)))
+    sums = f.aggregate(f.collect_list(counts), f.array().cast("array<long>"), added)
+    return f.map_from_entries(f.arrays_zip(names, sums)).alias("ledger")
