@@ -109,9 +109,7 @@ def join(
     >>> join(orders, paid, on="id", within=10).read_all().to_pylist()
     [{'orders_t': 1, 'orders_id': 7, 'paid_t': 3, 'paid_id': 7, 'joined_at': 3}]
     """
-    shed_to = overload if isinstance(overload, Shed) else None
-    if shed_to is None:
-        _check_word("overload", overload, _OVERLOADS)
+    shed_to = _shed_to(overload)
     _check_word("order", order, _ORDERS)
     for given in streams:
         if not isinstance(given, BoundStream):
@@ -132,12 +130,17 @@ def join(
 
 
 def joins(
-    *planned: Any, on_quarantine: OnQuarantine | None = None, buckets: int | None = None
+    *planned: Any,
+    overload: str | Shed | None = None,
+    on_quarantine: OnQuarantine | None = None,
+    buckets: int | None = None,
 ) -> Any:
     """Run several joins over shared streams in one operator that stores each tuple once.
 
     Give unstarted joins with different names, made from the same :func:`stream` objects. Every
-    result says in its column ``join`` which one it belongs to.
+    result says in its column ``join`` which one it belongs to. ``overload`` is for all of them:
+    they share one budget, and a ``split`` names the streams of all. Without it, it is what the
+    joins themselves were given, if they agree.
     """
     if not planned:
         raise SpecError("joins() got no join: give at least one bf.join(...)")
@@ -164,7 +167,7 @@ def joins(
         tuple(described for query in queries for described in query.joins),
         basics.pop(),
         any(query.strict for query in queries),
-        _one_overload(queries),
+        _one_overload(queries, overload),
     )
     return _plan(together, tuple(bound.values()), on_quarantine, buckets)
 
@@ -239,6 +242,17 @@ def listen(spark: Any, to: Any) -> Any:
     return add(spark, to)
 
 
+def recall(metrics: Any) -> Any:
+    """Return the recall of a query on Spark, from its observed metrics; None where it is unknown.
+
+    ``metrics`` is ``query.lastProgress["observedMetrics"]["bankfull"]`` of a streaming query, or
+    ``joined.ledger.get`` of a batch join after its first action.
+    """
+    from bankfull.runtime.spark.report import recall_of
+
+    return recall_of(metrics.asDict() if hasattr(metrics, "asDict") else metrics)
+
+
 def rows(count: int) -> Rows:
     """A count window: the most recent ``count`` tuples of a stream are joinable."""
     return Rows(count)
@@ -290,13 +304,23 @@ def _plan_embedded(
     return Joined(plan, sources, on_quarantine)
 
 
-def _one_overload(queries: list[Query]) -> Shed | None:
+def _shed_to(overload: str | Shed) -> Shed | None:
+    """Return the budget that an overload= asks for."""
+    if isinstance(overload, Shed):
+        return overload
+    _check_word("overload", overload, _OVERLOADS)
+    return None
+
+
+def _one_overload(queries: list[Query], overload: str | Shed | None) -> Shed | None:
     """Return what all joins do under overload; one operator has one budget."""
     given = {query.shed for query in queries}
+    if overload is not None:
+        given = (given - {None}) | {_shed_to(overload)}
     if len(given) > 1:
         raise SpecError(
-            "the joins shed differently: pass the same overload= to all of them, it is the budget "
-            "of the operator they share"
+            "the joins shed differently: pass overload= to bf.joins alone, it is the budget of "
+            "the operator they share"
         )
     return given.pop()
 
@@ -360,6 +384,7 @@ __all__ = [
     "joins",
     "listen",
     "overlap",
+    "recall",
     "rows",
     "session",
     "shed",

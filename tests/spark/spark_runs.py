@@ -94,7 +94,7 @@ class Runner:
             if observed is None or all(value is None for value in observed["ledger"].values()):
                 continue
             for name, value in observed["ledger"].items():
-                if name.endswith((".stored", ".waiting")):
+                if name.endswith((".stored", ".waiting", ".copies")):
                     total[name] = value
                 else:
                     total[name] += value
@@ -231,8 +231,8 @@ def ledger_of(spark: Any, checkpoint: Path) -> Ledger:
     """Add up the ledgers of all buckets as the last commit left them."""
     total: Ledger = {"streams": {}, "joins": {}}
     for header in headers_of(spark, checkpoint):
-        for kind, owners in header["ledger"].items():
-            for owner, counts in owners.items():
+        for kind in total:
+            for owner, counts in header["ledger"][kind].items():
                 sums = total[kind].setdefault(owner, dict.fromkeys(counts, 0))
                 for name, count in counts.items():
                     sums[name] += count

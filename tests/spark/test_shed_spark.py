@@ -17,7 +17,6 @@ import pytest
 from spark_runs import Runner
 
 import bankfull as bf
-from bankfull.errors import PlanError
 from bankfull.oracle import exact
 from bankfull.spec import Equal, Join, Query, Stream, Ticks
 from bankfull.testing import Case
@@ -102,15 +101,73 @@ def test_a_restart_half_way_changes_nothing(runner: Fresh) -> None:
     assert sink(halved) == sink(whole)
 
 
-def test_what_cannot_be_shed_here_is_refused(runner: Fresh) -> None:
-    given, refused = case(), runner()
-    refused.write(given, 500)
-    frames = refused.frames(given)
-    streams = [bf.stream(frames[n], time="t", name=n, importance="v") for n in "ab"]
-    budget = bf.shed(memory=bf.tuples(BUDGET))
-    both = [
-        bf.join(*streams, on="k", within=within, name=f"j{within}", overload=budget)
-        for within in (10, 20)
-    ]
-    with pytest.raises(PlanError, match="several joins under one memory budget"):
-        bf.joins(*both)
+# ------------------------------------------------------------------------------ several joins
+
+
+SEVERAL = Query(
+    tuple(Stream(name, "t") for name in "abc"),
+    (
+        Join("left", ("a", "b"), Equal((("k",),)), (Ticks(WITHIN),)),
+        Join("right", ("b", "c"), Equal((("g",),)), (Ticks(WITHIN),)),
+    ),
+)
+
+
+def three() -> Case:
+    """Three streams for two joins on different columns: rows of b go to two buckets."""
+    random = np.random.default_rng(9)
+    tables = {}
+    for number, name in enumerate("abc"):
+        times = np.append(np.sort(random.choice(600, 250, replace=False)), [5000, 5001])
+        keys = [np.append(random.zipf(1.5, 250) % 25, [-1 - number] * 2) for _ in "kg"]
+        worth = np.append(random.integers(1, 9, 250), [1, 1]).astype(float)
+        tables[name] = pa.table({"t": times, "k": keys[0], "g": keys[1], "v": worth})
+    return Case.of(SEVERAL, **tables)
+
+
+def plan_both(sources: dict[str, Any], buckets: int | None, budget: int, **how: Any) -> Any:
+    """Write both joins as a user would, with one budget."""
+    given = {n: bf.stream(sources[n], time="t", name=n, importance="v") for n in "abc"}
+    left = bf.join(given["a"], given["b"], on="k", within=WITHIN, name="left")
+    right = bf.join(given["b"], given["c"], on="g", within=WITHIN, name="right")
+    shed = bf.shed(memory=bf.tuples(budget), **how)
+    return bf.joins(left, right, overload=shed, buckets=buckets)
+
+
+def members(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    names = ("join", "row_a", "row_b", "row_c", "importance")
+    return Counter(zip(*(table[name].to_pylist() for name in names), strict=True))
+
+
+def whole_result(given: Case) -> Counter[tuple[Any, ...]]:
+    expected = exact(given.query, given.tables)
+    left = Counter(("left", a, b, None) for a, b in expected["left"])
+    return left + Counter(("right", None, b, c) for b, c in expected["right"])
+
+
+@pytest.mark.parametrize(("buckets", "budget"), [(1, 50), (3, 60), (3, 3_000)])
+def test_several_joins_under_one_budget(runner: Fresh, buckets: int, budget: int) -> None:
+    """In one bucket as embedded; over several within the budget, copies and all, or exact."""
+    given, spark = three(), runner()
+    how = {"split": {"a": 0.3, "b": 0.5, "c": 0.2}} if buckets == 1 else {}
+    spark.write(given, 90)
+    spark.drain(plan_both(spark.frames(given), buckets, budget, **how))
+    found = members(spark.spark.read.parquet(str(spark.sink)).toArrow())
+    pairs_found = Counter(one[:4] for one in found.elements())
+    whole = whole_result(given)
+    assert not pairs_found - whole
+    if buckets == 1:
+        embedded = plan_both(dict(given.tables), None, budget, **how)
+        assert found == members(embedded.read_all())
+    assert (pairs_found == whole) == (budget == 3_000)
+    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in spark.progress]
+    seen = [one for one in observed if one["a.stored"] is not None]
+    levels = [f"{n}.{level}" for n in "abc" for level in ("stored", "copies")]
+    assert max(sum(one[level] for level in levels) for one in seen) <= budget
+    counts = spark.counts()
+    assert (counts["b.copies_lost"] > 0) == (buckets > 1 and budget < 3_000)
+    assert counts["a.copies_lost"] == counts["c.copies_lost"] == 0
+    for name in "abc":
+        lost = counts[f"{name}.shed"] + counts[f"{name}.evicted"] + counts[f"{name}.expired"]
+        kept = counts[f"{name}.stored"] + counts[f"{name}.waiting"]
+        assert counts[f"{name}.arrived"] == lost + kept == given.tables[name].num_rows

@@ -74,6 +74,33 @@ def test_what_does_not_fit_the_streams_is_refused() -> None:
         )
 
 
+def test_one_budget_for_several_joins() -> None:
+    """It is given to bf.joins, and its split names the streams of all joins."""
+    table = pa.table({"t": np.arange(300), "k": np.arange(300) % 7})
+    a, b, c = (bf.stream(table, time="t", name=name) for name in "abc")
+    shares = {"a": 0.25, "b": 0.5, "c": 0.25}
+    budget = bf.shed(memory=bf.tuples(40), keep="fifo", split=shares)
+    with pytest.raises(SpecError, match=r"unknown stream 'c'.*bf.joins\(\.\.\., overload=\)"):
+        bf.join(a, b, on="k", within=50, name="ab", overload=budget)
+
+    def both(**overload: Any) -> list[Any]:
+        return [
+            bf.join(a, b, on="k", within=50, name="ab", **overload),
+            bf.join(b, c, on="k", within=50, name="bc", **overload),
+        ]
+
+    joined = bf.joins(*both(), overload=budget)
+    assert joined.read_all().num_rows
+    stored = {name: counts.stored for name, counts in joined.ledger.streams.items()}
+    assert stored == {"a": 10, "b": 20, "c": 10}
+    other = bf.shed(memory=bf.tuples(40))
+    with pytest.raises(SpecError, match="shed differently"):
+        bf.joins(*both(overload=other), overload=budget)
+    assert bf.joins(*both(overload=other), overload=other).query.shed == other
+    with pytest.raises(SpecError, match="overload='drop'"):
+        bf.joins(*both(), overload="drop")
+
+
 def test_a_budget_in_bytes_holds() -> None:
     """All that is held, arrays and payload, stays within what was asked for."""
     budget = 1_000_000

@@ -35,7 +35,7 @@ def shed_plan(
                 '"block", or join on equal keys'
             )
     if shed.recall is not None:
-        _check_recall(shed, query)
+        _check_recall(shed, joins)
     in_bytes = isinstance(shed.memory, Bytes)
     budget = shed.memory.count if shed.memory is not None else _ENOUGH
     tuples = max(1, budget // _LEAST_BYTES) if in_bytes else budget
@@ -78,12 +78,12 @@ def shed_plan(
     )
 
 
-def _check_recall(shed: Shed, query: Query) -> None:
-    for join in query.joins:
-        if len(join.streams) > 2:
+def _check_recall(shed: Shed, joins: tuple[JoinPlan, ...]) -> None:
+    for join in joins:
+        if len(join.streams) > 2 and (len(set(join.span)) > 1 or join.span[0] == NEVER):
             raise PlanError(
                 f"join {join.name!r} has {len(join.streams)} streams, and recall={shed.recall} is "
-                "estimated for two: give memory= instead"
+                "estimated there only if all have the same window of time: give memory= instead"
             )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SLICES = 8
 _POLL_S = 0.2
 _SEEN_MAX = 1_000
-_LEVELS = ("stored", "waiting")
+_LEVELS = ("stored", "waiting", "copies")
 
 #: What runs, as a user would write it.
 CODE = """\

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 #: Shown always; the others only where something was counted.
 _ALWAYS = ("arrived", "late", "quarantined", "inserted")
-_SOMETIMES = ("shed", "waiting", "stored", "evicted", "expired", "purged", "spilled")
+_SOMETIMES = (
+    *("shed", "waiting", "stored", "evicted", "expired", "purged", "spilled"),
+    *("copies", "copies_lost"),
+)
 
 
 def print_summary(console: Console, execution: Execution, output: str) -> None:

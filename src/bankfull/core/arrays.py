@@ -94,7 +94,7 @@ def no_arrivals(joins: int) -> Arrivals:
     """Return no tuples."""
     none = np.zeros(0, np.int64)
     codes, keyed = np.zeros((joins, 0), np.uint64), np.zeros((joins, 0), np.bool_)
-    return Arrivals(none, none, none, none, np.zeros(0), codes, keyed)
+    return Arrivals(none, none, none, none, np.zeros(0), codes, keyed, none)
 
 
 def concatenate(pieces: list[Arrivals], joins: int) -> Arrivals:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from bankfull.core.interval import Recall, Watched
+
 
 @dataclass(slots=True)
 class StreamLedger:
@@ -12,6 +14,10 @@ class StreamLedger:
 
     ``arrived = quarantined + late + shed + waiting + inserted`` and
     ``inserted = stored + evicted + expired + purged + spilled``, after every step.
+
+    Where a runtime brings a row to several operators, one of its copies stands for it in these
+    counts; ``copies`` are the others that are stored now, ``copies_lost`` those of them that were
+    shed or evicted. A lost copy costs the row its results of some joins, not of all.
     """
 
     arrived: int = 0
@@ -25,6 +31,8 @@ class StreamLedger:
     expired: int = 0
     purged: int = 0
     spilled: int = 0
+    copies: int = 0
+    copies_lost: int = 0
 
 
 @dataclass(slots=True)
@@ -38,7 +46,7 @@ class JoinLedger:
 
 @dataclass(slots=True)
 class Ledger:
-    """All counts of a query, by stream and by join.
+    """All counts of a query, by stream and by join, and what recall is estimated from.
 
     >>> ledger = Ledger({"a": StreamLedger(arrived=2, late=1, inserted=1, stored=1)}, {})
     >>> ledger.check()
@@ -48,6 +56,12 @@ class Ledger:
 
     streams: dict[str, StreamLedger] = field(default_factory=dict)
     joins: dict[str, JoinLedger] = field(default_factory=dict)
+    watched: Watched | None = None
+
+    @property
+    def recall(self) -> Recall | None:
+        """Emitted ÷ exact so far with its interval; None where it cannot be estimated."""
+        return None if self.watched is None else self.watched.recall()
 
     @property
     def lost(self) -> int:
@@ -68,8 +82,13 @@ class Ledger:
             assert s.inserted == kept, f"stream {name}: {s}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries, for JSON."""
-        return asdict(self)
+        """Return plain dictionaries, for JSON; with the recall, where there is one."""
+        counts = asdict(self)
+        if self.recall is None:
+            del counts["watched"]
+        else:
+            counts["recall"] = asdict(self.recall)
+        return counts
 
     @classmethod
     def from_dict(cls, counts: dict[str, Any]) -> Ledger:
@@ -77,6 +96,7 @@ class Ledger:
         return cls(
             {name: StreamLedger(**row) for name, row in counts["streams"].items()},
             {name: JoinLedger(**row) for name, row in counts["joins"].items()},
+            Watched(**counts["watched"]) if "watched" in counts else None,
         )
 
     def copy(self) -> Ledger:

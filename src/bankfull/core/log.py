@@ -43,6 +43,14 @@ def counted_rows(plan: StreamPlan, rows: pa.RecordBatch) -> int:
     return home_rows(rows.column(MASK)) if plan.masked else int(rows.num_rows)
 
 
+def uncounted(plan: StreamPlan, rows: pa.RecordBatch) -> NDArray[np.int64]:
+    """Return 1 for every row of a stream of which the ledger counts another copy."""
+    if not plan.masked:
+        return np.zeros(rows.num_rows, np.int64)
+    copies: NDArray[np.int64] = (rows.column(MASK).to_numpy() & HOME == 0).astype(np.int64)
+    return copies
+
+
 class Log:
     """Times, payload columns and panes of one stream."""
 

@@ -65,7 +65,7 @@ class Input:
     @property
     def waiting(self) -> int:
         """Rows accepted but not stored yet."""
-        return len(self.reorder.times) if self.reorder else 0
+        return counted_rows(self.plan, self.reorder.rows) if self.reorder else 0
 
 
 class State:
@@ -161,6 +161,7 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
     for source in state.inputs:
         counts = state.ledger.streams[source.plan.name]
         counts.waiting, counts.stored = source.waiting, source.stored
+        counts.copies = source.log.stored - source.stored
     state.ledger.check()
     return Step(state, output, state.ledger.copy(), quarantine, state.pending, stored)
 
@@ -188,6 +189,7 @@ def _step_shedding(
     output, state.pending = shedding.advance(budget.output_rows, state.ledger.joins)
     for position, source in enumerate(state.inputs):
         shedding.count(position, state.ledger.streams[source.plan.name], source.waiting)
+    state.ledger.watched = shedding.watched
     state.ledger.check()
     return Step(state, output, state.ledger.copy(), quarantine, state.pending, {})
 

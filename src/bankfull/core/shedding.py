@@ -28,9 +28,10 @@ from bankfull.core.arrays import (
     same_keys,
 )
 from bankfull.core.emit import emit
-from bankfull.core.index import Found
+from bankfull.core.index import Found, unseen
+from bankfull.core.interval import Watched
 from bankfull.core.ledger import JoinLedger, StreamLedger
-from bankfull.core.log import Log
+from bankfull.core.log import Log, uncounted
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.kernels import memory as m
 from bankfull.kernels.recall import Watch, watch_join
@@ -115,6 +116,7 @@ class Shedding:
         self.work = Work(no_arrivals(joins))
         most = recall.room(self.shed.budget, self.shed.in_bytes)
         self.watch = recall.new_watch(plan, most) if recall.can_watch(plan) else None
+        self.guessed = recall.is_guessed(plan)
         #: The most that the budget may be; at the last look at it: number and time of the tuple,
         #: tuples dropped.
         self.steered = np.array([self.shed.budget, 0, -NEVER, 0], np.int64)
@@ -141,7 +143,7 @@ class Shedding:
             if position in join.streams:
                 columns = join.columns[join.streams.index(position)]
                 coded, absent = keys.encode([rows.column(c) for c in columns], join.types)
-                codes[number], keyed[number] = coded, ~absent
+                codes[number], keyed[number] = coded, ~(absent | unseen(log, rows, join))
         return Arrivals(
             np.full(count, position, np.int64),
             times,
@@ -150,6 +152,7 @@ class Shedding:
             importance_of(rows, self.shed.importance[position]),
             codes,
             keyed,
+            uncounted(log.plan, rows),
         )
 
     def _sizes(self, rows: pa.RecordBatch) -> NDArray[np.int64]:
@@ -214,7 +217,7 @@ class Shedding:
         first = int(memory.now[m.SEQ_NEXT]) - (stop - start)
         watch_join(
             self.watch, room, part, start, stop, found, count, first,
-            memory.streams, memory.joins, self.rules.combine, self.rules.seed,
+            memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
         )  # fmt: skip
 
     def _steer(self) -> None:
@@ -236,14 +239,12 @@ class Shedding:
         self._set_budget(min(wanted, int(self.steered[0])))
 
     def _dropped(self) -> int:
-        return int(self.memory.streams[:, [m.SHED, m.EVICTED]].sum())
+        return int(self.memory.streams[:, [m.SHED, m.EVICTED, m.COPIES_LOST]].sum())
 
     @property
-    def recall(self) -> recall.Recall | None:
-        """Emitted ÷ exact so far, or None where it cannot be estimated."""
-        if self.watch is None:
-            return None
-        return recall.estimate(self.watch, self._dropped())
+    def watched(self) -> Watched | None:
+        """What recall is estimated from, or None where it cannot be."""
+        return None if self.watch is None else recall.watched(self.watch, self._dropped())
 
     def _results(self, found: Output, count: int) -> list[tuple[JoinPlan, pa.RecordBatch]]:
         results = []
@@ -263,11 +264,16 @@ class Shedding:
     def count(self, position: int, ledger: StreamLedger, waiting: int) -> None:
         """Write into a stream's ledger what became of its tuples."""
         about = self.memory.streams[position]
-        queued = int(np.count_nonzero(self.work.left == position))
+        mine = (self.work.left == position) & (self.work.arrivals.copies[self.work.next :] == 0)
+        queued = int(np.count_nonzero(mine))
         ledger.waiting = waiting + queued
         ledger.shed, ledger.evicted = int(about[m.SHED]), int(about[m.EVICTED])
         ledger.expired, ledger.stored = int(about[m.EXPIRED]), int(about[m.STORED])
         ledger.inserted = ledger.stored + ledger.evicted + ledger.expired
+        if self.plan.streams[position].masked:
+            slots = np.count_nonzero(self.memory.whole[:, m.STREAM] == position)
+            ledger.copies = int(slots) - ledger.stored
+            ledger.copies_lost = int(about[m.COPIES_LOST])
 
     def lost_by_importance(self) -> dict[str, dict[str, dict[str, int]]]:
         """Return how many tuples were shed and evicted, by stream and class of importance."""
@@ -347,7 +353,7 @@ class Shedding:
     def _make_room(self, arrivals: int) -> None:
         if int(self.memory.now[m.SEQ_NEXT]) % _PERIOD == 0:
             self._forget_keys()
-        stored = int(self.memory.streams[:, m.STORED].sum())
+        stored = int(self.memory.buffers[:, m.HEAPED].sum())
         slots = stored + arrivals
         if not self.shed.in_bytes:
             slots = min(slots, self.shed.budget)
@@ -378,7 +384,7 @@ class Shedding:
         """Forget keys of nobody stored, the rarest first, where the policy allows it."""
         memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
         held = memory.lists[:used, 1::2].sum(axis=1) > 0
-        stored = int(memory.streams[:, m.STORED].sum())
+        stored = int(memory.buffers[:, m.HEAPED].sum())
         spare = max(_KEYS, stored // 2) if self.shed.in_bytes else max(16 * _KEYS, stored)
         most = int(held.sum()) + spare
         if used <= most or self.shed.policy.exact_keys:

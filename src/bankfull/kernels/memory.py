@@ -19,14 +19,16 @@ from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
 from bankfull.kernels.hashing import GOLDEN
 
 NONE = -1
-#: Columns of ``whole``; from LINKS on three a join: number of the key, next and previous tuple.
-STREAM, TIME, SEQ, ROW, SIZE, NTH, PLACE, OLDER, NEWER, BUFFER, LINKS = range(11)
+#: Columns of ``whole``; COPY is 1 if another copy of the tuple is the one that is counted. From
+#: LINKS on three a join: number of the key, next and previous tuple.
+STREAM, TIME, SEQ, ROW, SIZE, NTH, PLACE, OLDER, NEWER, BUFFER, COPY, LINKS = range(12)
 #: Columns of ``real``; notes belong to the policy.
 PRIORITY, TIE, LAST_TIE, IMPORTANCE, NOTE = range(5)
 NOTES = 4
-#: Columns of ``streams``.
-OLDEST, NEWEST, ARRIVED, SPAN, ROWS, OWN_BUFFER, STORED, SHED, EVICTED, EXPIRED = range(10)
-STREAM_WORDS = 10
+#: Columns of ``streams``; from STORED on copies are not counted, but for those lost.
+OLDEST, NEWEST, ARRIVED, SPAN, ROWS, OWN_BUFFER = range(6)
+STORED, SHED, EVICTED, EXPIRED, COPIES_LOST = range(6, 11)
+STREAM_WORDS = 11
 #: Columns of ``buffers``.
 USED, CAPACITY, HEAPED = range(3)
 #: Elements of ``now``.
@@ -172,7 +174,7 @@ def link(memory: Memory, slot: int) -> None:
     else:
         memory.streams[stream, OLDEST] = slot
     memory.streams[stream, NEWEST] = slot
-    memory.streams[stream, STORED] += 1
+    memory.streams[stream, STORED] += 1 - whole[slot, COPY]
     for join in range(memory.joins.shape[0]):
         at = LINKS + 3 * join
         key = whole[slot, at]
@@ -200,7 +202,7 @@ def unlink(memory: Memory, slot: int) -> None:
         whole[newer, OLDER] = older
     else:
         memory.streams[stream, NEWEST] = older
-    memory.streams[stream, STORED] -= 1
+    memory.streams[stream, STORED] -= 1 - whole[slot, COPY]
     for join in range(memory.joins.shape[0]):
         at = LINKS + 3 * join
         key = whole[slot, at]

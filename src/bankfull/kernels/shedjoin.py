@@ -22,6 +22,8 @@ from bankfull.kernels.memory import (
     ARRIVED,
     BUFFER,
     CAPACITY,
+    COPIES_LOST,
+    COPY,
     DRAWS,
     EVICTED,
     EXPIRED,
@@ -71,7 +73,11 @@ PERIOD = 1024
 
 
 class Arrivals(NamedTuple):
-    """New tuples of all streams in canonical order. ``codes`` and ``keyed`` have a row a join."""
+    """New tuples of all streams in canonical order. ``codes`` and ``keyed`` have a row a join.
+
+    A tuple is in the joins in which it is keyed. ``copies`` is 1 where another operator has the
+    copy of the tuple that is counted.
+    """
 
     streams: Int64
     times: Int64
@@ -80,6 +86,7 @@ class Arrivals(NamedTuple):
     importance: Float64
     codes: NDArray[np.uint64]
     keyed: NDArray[np.bool_]
+    copies: Int64
 
 
 class Rules(NamedTuple):
@@ -171,7 +178,7 @@ def _expire(policy: Any, memory: Memory, t: int) -> None:
             passed = about[ARRIVED] - memory.whole[oldest, NTH] - 1 >= about[ROWS]
             if not (aged or passed):
                 break
-            about[EXPIRED] += 1
+            about[EXPIRED] += 1 - memory.whole[oldest, COPY]
             _remove(policy, memory, oldest, t)
 
 
@@ -305,9 +312,18 @@ def _class(rules: Rules, importance: float) -> int:
 
 @inlined
 def _count_evicted(memory: Memory, rules: Rules, slot: int) -> None:
-    stream = memory.whole[slot, STREAM]
-    memory.streams[stream, EVICTED] += 1
-    rules.lost[stream, 1, _class(rules, memory.real[slot, IMPORTANCE])] += 1
+    stream, copy = memory.whole[slot, STREAM], memory.whole[slot, COPY]
+    memory.streams[stream, EVICTED] += 1 - copy
+    memory.streams[stream, COPIES_LOST] += copy
+    rules.lost[stream, 1, _class(rules, memory.real[slot, IMPORTANCE])] += 1 - copy
+
+
+@inlined
+def _count_shed(memory: Memory, rules: Rules, arrivals: Arrivals, i: int) -> None:
+    stream, copy = arrivals.streams[i], arrivals.copies[i]
+    memory.streams[stream, SHED] += 1 - copy
+    memory.streams[stream, COPIES_LOST] += copy
+    rules.lost[stream, 0, _class(rules, arrivals.importance[i])] += 1 - copy
 
 
 @inlined
@@ -433,21 +449,19 @@ def _admit(
     if rules.sample[s] > 0.0:
         dropped = dropped or draw(rules.seed + 1, seq) < rules.sample[s]
     if dropped:
-        about[SHED] += 1
-        rules.lost[s, 0, _class(rules, arrivals.importance[i])] += 1
+        _count_shed(memory, rules, arrivals, i)
         return
     whole = memory.whole
     whole[slot, STREAM], whole[slot, TIME], whole[slot, SEQ] = s, t, seq
     whole[slot, ROW], whole[slot, SIZE], whole[slot, BUFFER] = arrivals.rows[i], size, buffer
-    whole[slot, NTH] = about[ARRIVED] - 1
+    whole[slot, NTH], whole[slot, COPY] = about[ARRIVED] - 1, arrivals.copies[i]
     memory.real[slot, IMPORTANCE] = arrivals.importance[i]
     if hooks.competes(policy):
         hooks.enter(policy, memory, slot, t)
     while memory.buffers[buffer, USED] + size > memory.buffers[buffer, CAPACITY]:
         victim = _victim(policy, memory, buffer, t, rules.seed)
         if hooks.competes(policy) and goes_before(memory, slot, victim):
-            about[SHED] += 1
-            rules.lost[s, 0, _class(rules, arrivals.importance[i])] += 1
+            _count_shed(memory, rules, arrivals, i)
             whole[slot, STREAM] = NONE
             return
         _count_evicted(memory, rules, victim)

@@ -116,7 +116,10 @@ class Query:
         given = [name for name, _ in self.shed.split]
         for name in given:
             if name not in names:
-                raise SpecError(f"split names the unknown stream {name!r}: {closest(name, names)}")
+                raise SpecError(
+                    f"split names the unknown stream {name!r}: {closest(name, names)}; a split "
+                    "over the streams of several joins is given to bf.joins(..., overload=)"
+                )
         for name in names:
             if name not in given:
                 raise SpecError(f"split gives stream {name!r} no share: give every stream one")

@@ -18,7 +18,8 @@ class Event:
     """One micro-batch of one query.
 
     ``counts`` holds what the micro-batch added to every count of the ledger, by stream and by
-    join; ``stored`` and ``waiting`` are levels, not additions.
+    join; ``stored``, ``waiting`` and ``copies`` are levels, not additions. ``recall`` is
+    the estimate so far with its interval, by count and by importance, of a query that sheds.
     """
 
     query: str
@@ -26,9 +27,18 @@ class Event:
     at: str
     seconds: float
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    recall: dict[str, float] | None = None
 
     @classmethod
-    def of(cls, query: str, batch: int, at: str, seconds: float, flat: dict[str, int]) -> Event:
+    def of(
+        cls,
+        query: str,
+        batch: int,
+        at: str,
+        seconds: float,
+        flat: dict[str, int],
+        recall: dict[str, float] | None = None,
+    ) -> Event:
         """Make an event from counts named ``stream.count``.
 
         >>> Event.of("q", 3, "2024-01-01", 0.5, {"a.late": 2, "a.arrived": 9}).counts
@@ -38,7 +48,7 @@ class Event:
         for name, value in flat.items():
             owner, _, count = name.rpartition(".")
             counts.setdefault(owner, {})[count] = value
-        return cls(query, batch, at, seconds, counts)
+        return cls(query, batch, at, seconds, counts, recall)
 
 
 class EventLog:
@@ -63,7 +73,10 @@ def read_events(path: str | os.PathLike[str]) -> Iterator[Event]:
         for line in file:
             try:
                 fields: dict[str, Any] = json.loads(line)
-                known = {name: fields[name] for name in Event.__dataclass_fields__}
-            except (ValueError, KeyError):
+                known = {
+                    name: fields[name] for name in Event.__dataclass_fields__ if name in fields
+                }
+                event = Event(**known)
+            except (ValueError, TypeError):
                 continue
-            yield Event(**known)
+            yield event

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from bankfull.core import Batch, Budget, Ledger, Plan, State, restore, snapshot, start, step
-from bankfull.core.recall import Recall
+from bankfull.core.interval import Recall
 from bankfull.errors import BankfullError
 from bankfull.runtime.embedded.sources import Source
 
@@ -62,10 +62,10 @@ class Joined:
     def recall(self) -> Recall | None:
         """Emitted ÷ exact so far, estimated, with an interval of 95 %.
 
-        None where nothing is shed by a memory budget, or a join has more than two streams.
+        None where nothing is shed by a memory budget, or it cannot be estimated: a join of more
+        than two streams whose windows are not equally long.
         """
-        shedding = self._state.shedding
-        return None if shedding is None else shedding.recall
+        return self._state.ledger.recall
 
     @property
     def lost_by_importance(self) -> dict[str, dict[str, dict[str, int]]]:

@@ -39,7 +39,7 @@ class Layout:
     def plan(self) -> Plan:
         """Resolve the query; where a row may go to several buckets, rows carry a mask."""
         equality = all(isinstance(join.predicate, Equal) for join in self.query.joins)
-        copies = len(self.query.joins) > 1 or (len(self.keys) > 1 and not equality)
+        copies = len(self.keys) > 1 and (len(self.query.joins) > 1 or not equality)
         return assemble(self.query, self.schemas, masked=copies)
 
     def columns(self) -> dict[str, list[str]]:

@@ -37,11 +37,6 @@ def join_frames(
     streaming = _all_alike(frames)
     schemas = {name: _arrow_schema(spark, frame) for name, frame in frames.items()}
     plan = assemble(query, schemas)
-    if query.shed is not None and len(query.joins) > 1:
-        raise PlanError(
-            "several joins under one memory budget run on Arrow streams only for now: on Spark "
-            "give each bf.join its own overload=bf.shed(...), or run them embedded"
-        )
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     count = bucket_count(plan, partitions if buckets is None else buckets)
     layout = Layout(query, schemas, tuple(spread_keys(count, partitions)))
@@ -53,7 +48,7 @@ def join_frames(
     arrange = _operate if streaming else _replay
     operated = arrange(union, layout, _spark_schema(result_schema(plan)))
     counted = "bankfull" if streaming else Observation("bankfull")
-    measured = operated.observe(counted, observed(query, COUNTS))
+    measured = operated.observe(counted, *observed(query, COUNTS))
     result: Any = measured.where(functions.col(COUNTS).isNull()).drop(COUNTS)
     if is_packed(plan):
         result = result.mapInArrow(Decode(layout), _spark_schema(plan.schema))

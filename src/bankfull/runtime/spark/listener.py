@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from bankfull.runtime.spark.report import counts_of, recall_of
 from bankfull.telemetry import Event, EventLog
 
 if TYPE_CHECKING:
@@ -30,8 +32,17 @@ class Listener(StreamingQueryListener):
             return
         name = progress.name or str(progress.id)
         seconds = progress.batchDuration / 1000
-        counts = {key: int(value or 0) for key, value in observed["ledger"].items()}
-        self.on_event(Event.of(name, progress.batchId, progress.timestamp, seconds, counts))
+        recall = recall_of(observed)
+        self.on_event(
+            Event.of(
+                name,
+                progress.batchId,
+                progress.timestamp,
+                seconds,
+                counts_of(observed),
+                None if recall is None else asdict(recall),
+            )
+        )
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Nothing happened."""

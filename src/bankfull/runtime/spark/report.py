@@ -1,51 +1,84 @@
-"""The ledger as one column: what each micro-batch adds, for Spark's observed metrics."""
+"""The ledger in Spark's observed metrics: what each micro-batch adds, and how recall stands.
+
+Operators write counts as one line of text, ``1,0,7;0.5,2.0``: first the ledger's, whole numbers in
+the order of :func:`count_names`, then, of a query that sheds, the fields of ``Watched``.
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
+from typing import TYPE_CHECKING, Any
 
 from bankfull.core import JoinLedger, Ledger, StreamLedger
+from bankfull.core.interval import Recall, Watched
 from bankfull.spec import Query
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+#: The names of the metrics: a map each.
+LEDGER, WATCHED = "ledger", "watched"
 #: Counts that say how much there is now, not how much was added.
-_LEVELS = {"stored", "waiting"}
+_LEVELS = {"stored", "waiting", "copies"}
+#: What an operator reports where recall cannot be estimated.
+_UNKNOWN = Watched(dropped=-1.0)
 
 
-def metric_names(query: Query) -> list[str]:
+def count_names(query: Query) -> list[str]:
     """Return the names of all counts: ``stream.count`` and ``join.count``."""
     names = [f"{s.name}.{f.name}" for s in query.streams for f in fields(StreamLedger)]
     return names + [f"{j.name}.{f.name}" for j in query.joins for f in fields(JoinLedger)]
 
 
-def metric_values(before: Ledger, after: Ledger) -> dict[str, int]:
+def counts_line(query: Query, before: Ledger, after: Ledger) -> str:
     """Return what one micro-batch added to every count; of levels, what they are now."""
-    values: dict[str, int] = {}
+    values: list[int] = []
     for earlier, later in ((before.streams, after.streams), (before.joins, after.joins)):
         for name, counts in later.items():
             for field in fields(counts):
-                now = getattr(counts, field.name)
                 was = 0 if field.name in _LEVELS else getattr(earlier[name], field.name)
-                values[f"{name}.{field.name}"] = now - was
-    return values
+                values.append(getattr(counts, field.name) - was)
+    parts: list[Sequence[float]] = [values]
+    if query.shed is not None:
+        parts.append(astuple(after.watched or _UNKNOWN))
+    return ";".join(",".join(map(repr, part)) for part in parts)
 
 
-def observed(query: Query, counts: str) -> Column:
-    """Return the sums over a column of counts as one map, from names to sums.
+def observed(query: Query, lines: str) -> list[Column]:
+    """Return the sums over a column of lines: a map from names to sums for each part of them.
 
-    One aggregate and not one for every name: Spark updates each of them for each row of results.
-    A micro-batch without counts has no sums, which is not the same as zeros.
+    One aggregate a part and not one a name: Spark updates each of them for each row of results.
+    A micro-batch without lines has no sums, which is not the same as zeros.
     """
     from pyspark.sql import functions as f
 
-    def added(sums: Column, row: Column) -> Column:
-        return f.zip_with(
-            sums, f.split(row, ","), lambda a, b: f.coalesce(a, f.lit(0)) + b.cast("long")
-        )
+    def sums(part: int, kind: str, names: Sequence[str]) -> Column:
+        def added(so_far: Column, line: Column) -> Column:
+            values = f.split(f.split(line, ";")[part], ",")
+            return f.zip_with(
+                so_far, values, lambda a, b: f.coalesce(a, f.lit(0).cast(kind)) + b.cast(kind)
+            )
 
-    names = f.array(*map(f.lit, metric_names(query)))
-    sums = f.aggregate(f.collect_list(counts), f.array().cast("array<long>"), added)
-    return f.map_from_entries(f.arrays_zip(names, sums)).alias("ledger")
+        found = f.aggregate(f.collect_list(lines), f.array().cast(f"array<{kind}>"), added)
+        return f.map_from_entries(f.arrays_zip(f.array(*map(f.lit, names)), found))
+
+    ledger = sums(0, "long", count_names(query)).alias(LEDGER)
+    if query.shed is None:
+        return [ledger]
+    return [ledger, sums(1, "double", [f.name for f in fields(Watched)]).alias(WATCHED)]
+
+
+def counts_of(metrics: Any) -> dict[str, int]:
+    """Return the counts among the observed metrics of a micro-batch."""
+    return {name: int(value or 0) for name, value in metrics[LEDGER].items()}
+
+
+def recall_of(metrics: Any) -> Recall | None:
+    """Return the recall of the whole query from the observed metrics of a micro-batch."""
+    known: Mapping[str, float | None] = metrics[WATCHED] if WATCHED in metrics else {}
+    values = [known.get(field.name) for field in fields(Watched)]
+    found = [value for value in values if value is not None]
+    if len(found) < len(values) or found[0] < 0:
+        return None
+    return Watched(*found).recall()
