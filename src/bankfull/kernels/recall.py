@@ -55,8 +55,13 @@ class Watch(NamedTuple):
 
 @inlined
 def _bucket(watch: Watch, code: np.uint64, join: int) -> Any:
+    """Return where a key of a join is listed; every join has buckets of its own.
+
+    (A list is linked by the words of its join, so it must not hold tuples of another.)
+    """
     mixed = (code ^ (np.uint64(join + 1) * GOLDEN)) * GOLDEN
-    return np.int64(mixed >> np.uint64(32)) & (watch.buckets.size - 1)
+    many = watch.buckets.size // watch.codes.shape[1]
+    return join * many + (np.int64(mixed >> np.uint64(32)) & (many - 1))
 
 
 @inlined
