@@ -130,9 +130,7 @@ class Shedding:
         pieces = [self._piece(position, *rows[position]) for position in sorted(rows)]
         merged = concatenate(pieces, len(self.plan.joins))
         order = np.lexsort((merged.streams, merged.times))
-        # Column by column, so that a part of it is the same kind of array, and needs no kernel of
-        # its own.
-        self.work = Work(each(merged, lambda values: np.asfortranarray(values[..., order])))
+        self.work = Work(each(merged, lambda values: np.ascontiguousarray(values[..., order])))
 
     def _piece(self, position: int, rows: pa.RecordBatch, times: NDArray[np.int64]) -> Arrivals:
         log = self.logs[position]
