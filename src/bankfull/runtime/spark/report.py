@@ -76,7 +76,7 @@ def counts_of(metrics: Any) -> dict[str, int]:
 
 def recall_of(metrics: Any) -> Recall | None:
     """Return the recall of the whole query from the observed metrics of a micro-batch."""
-    known: Mapping[str, float | None] = metrics[WATCHED] if WATCHED in metrics else {}
+    known: Mapping[str, float | None] = metrics[WATCHED] if WATCHED in metrics else {}  # noqa: SIM401 - a Row has no get
     values = [known.get(field.name) for field in fields(Watched)]
     found = [value for value in values if value is not None]
     if len(found) < len(values) or found[0] < 0:
