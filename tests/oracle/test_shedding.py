@@ -30,12 +30,15 @@ from bankfull.oracle.shedding import (
     Fifo,
     Gdj,
     JoinSpec,
+    LearnedAge,
     Life,
     Memory,
     Multiplicative,
     Policy,
     Prob,
     Random,
+    S3Fifo,
+    Sieve,
     Simp,
     Simpprob,
     Trace,
@@ -599,6 +602,40 @@ def test_cumulative_averages_once_an_instant() -> None:
     assert drawing.named(policy.average, "S4", "R0") == [1 + 4, 2.75]
 
 
+# ------------------------------------------------------------------------------------------ queues
+
+
+def test_sieve_goes_on_where_its_hand_stands() -> None:
+    drawing = Drawing("R: a b . c d e\nS: . . a . . .")
+    # R0 was used: it is forgiven, once, and the hand goes on among the newer ones.
+    assert drawing.tell(Sieve(), (2, 9)).drops == "R3>R1, R4>R3, R5>R4"
+
+
+def test_sieve_begins_anew_with_the_oldest() -> None:
+    drawing = Drawing("R: a b . . c d\nS: . . a b . .")
+    # Both are forgiven, and R0 goes; then comes R1, which is no longer forgiven.
+    assert drawing.tell(Sieve(), (2, 9)).drops == "R4>R0, R5>R1"
+
+
+def test_s3fifo_remembers_who_failed_the_trial() -> None:
+    drawing = Drawing("R: a b c d a e f g\nS: . . . . . . . .")
+    # R4 has the key of R0, a ghost, and enters the main queue: the trial goes on without it.
+    assert drawing.tell(S3Fifo(small=0.5), (3, 9)).drops == "R3>R0, R4>R1, R5>R2, R6>R3, R7>R5"
+
+
+def test_s3fifo_moves_the_used_to_the_main_queue() -> None:
+    drawing = Drawing("R: a b c . d e f\nS: . . . a . . .")
+    assert drawing.tell(S3Fifo(small=0.5), (3, 9)).drops == "R4>R1, R5>R2, R6>R4"
+
+
+def test_an_age_is_learned_from_who_left() -> None:
+    text = "R: a . b . . . . . . c d e\nS: . a . . . . . . . . . ."
+    drawing = Drawing(text, [JoinSpec((0, 1), (8, 8))])
+    # R0 had its result at the age of 1, the fifth of 32 slices, and expires at 9: from then on
+    # the best age is 8 × 5 / 32.
+    assert drawing.tell(LearnedAge(period=1), (1, 9)).drops == "R2>R2, R10>R10, R11>R9"
+
+
 # ------------------------------------------------------------------------------------------ random
 
 SHAPES: dict[str, list[JoinSpec]] = {
@@ -615,6 +652,9 @@ POLICIES: list[Policy] = [
     Random(),
     Fifo(),
     Age({seq: seq * 7 % 5 for seq in range(1000)}),
+    LearnedAge(period=3),
+    Sieve(),
+    S3Fifo(small=0.4),
     Prob(),
     Life(),
     *(Gdj(initial, method) for initial in (0.0, 0.9) for method in (1, 2, 3)),

@@ -42,6 +42,10 @@ PAIRS |= {
         POLICIES["age"](tuple(float(3 + 7 * seq % 31) for seq in range(150))),
         TWINS["age"]({seq: float(3 + 7 * seq % 31) for seq in range(150)}),
     ),
+    "age learned": (POLICIES["age"](period=4), TWINS["age-learned"](period=4)),
+    "sieve": (POLICIES["sieve"](), TWINS["sieve"]()),
+    "s3fifo": (POLICIES["s3fifo"](), TWINS["s3fifo"]()),
+    "s3fifo, half small": (POLICIES["s3fifo"](small=0.5), TWINS["s3fifo"](small=0.5)),
     "dgl": (dgl(gain=0.7, decay=0.3), TWINS["dgl"](0.7, 0.3 ** (1 / SPAN))),
     "additive": (POLICIES["additive"](2.0, 3.0, 0.5), TWINS["additive"](2.0, 3.0, 0.5)),
     "multiplicative": (

@@ -103,6 +103,26 @@ def test_oracle_all_kept_aside(policy: str) -> None:
         assert got.importance_low == pytest.approx(got.importance_high)
 
 
+def test_joins_of_many_keys_are_kept_apart() -> None:
+    """Two joins over the same streams, with more keys than places to list them by."""
+    dice = random.Random(5)
+    rows = {
+        name: [
+            {"t": t, "v": 1.0, "x": dice.randrange(400), "y": dice.randrange(400)}
+            for t in range(120)
+        ]
+        for name in "ab"
+    }
+    sides = [bf.stream(table(rows[name]), time="t", name=name) for name in "ab"]
+    shed = bf.shed(bf.tuples(20), "fifo")
+    joined = bf.joins(*(bf.join(*sides, on=k, within=90, name=k, overload=shed) for k in "xy"))
+    found = joined.read_all().num_rows
+    exact = sum(len(exact_worths(rows, "ab", key, 90, False, "min")) for key in "xy")
+    assert 0 < found < exact
+    assert joined.recall is not None
+    assert joined.recall.estimate == pytest.approx(found / exact)
+
+
 def pair(seed: int, count: int, keys: int, skew: float) -> list[pa.Table]:
     """Return two streams of so many tuples with uniform or Zipf keys and Pareto importance."""
     dice = np.random.default_rng(seed)

@@ -91,11 +91,10 @@ class Runner:
         total: Counter[str] = Counter()
         for batch in self.progress:
             observed = batch.get("observedMetrics", {}).get("bankfull")
-            if observed is None or all(value is None for value in observed.values()):
+            if observed is None or all(value is None for value in observed["ledger"].values()):
                 continue
-            for name, value in observed.items():
-                level = name.endswith((".stored", ".waiting", ".copies"))
-                if level or name.startswith("recall_"):
+            for name, value in observed["ledger"].items():
+                if name.endswith((".stored", ".waiting", ".copies")):
                     total[name] = value
                 else:
                     total[name] += value

@@ -35,7 +35,7 @@ def test_a_batch_join_counts_what_it_could_not_use(spark: Any) -> None:
         within="10 seconds",
     )
     assert joined.count() == 2
-    counts = joined.ledger.get
+    counts = joined.ledger.get["ledger"]
     assert (counts["a.arrived"], counts["a.quarantined"], counts["a.inserted"]) == (3, 1, 2)
     assert counts["join.emitted"] == 2
 

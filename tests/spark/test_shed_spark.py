@@ -78,7 +78,7 @@ def test_over_buckets_the_budget_is_the_querys(runner: Fresh) -> None:
     whole = Counter(exact(given.query, given.tables)["join"])
     assert not found - whole
     assert 0 < found.total() < whole.total()
-    observed = [one["observedMetrics"]["bankfull"] for one in spread.progress]
+    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in spread.progress]
     seen = [one for one in observed if one["a.stored"] is not None]
     assert len(seen) > 3
     assert all(one["a.stored"] + one["b.stored"] <= BUDGET for one in seen)
@@ -160,7 +160,7 @@ def test_several_joins_under_one_budget(runner: Fresh, buckets: int, budget: int
         embedded = plan_both(dict(given.tables), None, budget, **how)
         assert found == members(embedded.read_all())
     assert (pairs_found == whole) == (budget == 3_000)
-    observed = [one["observedMetrics"]["bankfull"] for one in spark.progress]
+    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in spark.progress]
     seen = [one for one in observed if one["a.stored"] is not None]
     levels = [f"{n}.{level}" for n in "abc" for level in ("stored", "copies")]
     assert max(sum(one[level] for level in levels) for one in seen) <= budget

@@ -50,7 +50,7 @@ class Account:
     def add(self, progress: Any) -> None:
         """Take the progress of one micro-batch in."""
         observed = progress["observedMetrics"].get("bankfull")
-        counts = {} if observed is None else observed.asDict()
+        counts = {} if observed is None else observed["ledger"]
         if any(value is None for value in counts.values()) or not counts:
             return  # a micro-batch without rows
         for name, value in counts.items():

@@ -77,7 +77,7 @@ def new_watch(plan: Plan, most: int) -> k.Watch:
         np.zeros((0, k.LINKS + 2 * joins), np.int64),
         np.zeros((0, k.SINCE + (k.WIDE * joins if wide else 0))),
         np.zeros((0, joins), np.uint64),
-        np.full(1 << (2 * most - 1).bit_length(), m.NONE, np.int64),
+        np.full(joins << (2 * most - 1).bit_length(), m.NONE, np.int64),
         np.zeros(len(plan.streams), np.int64),
         np.array([m.NONE, 0, 0], np.int64),
         np.ones(1),

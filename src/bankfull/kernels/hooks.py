@@ -33,8 +33,24 @@ def watches_company(policy: Any) -> bool:
 
 @hook
 def drifts(policy: Any) -> bool:
-    """Tell whether priorities change as time passes: then :func:`weigh` is asked, not the heap."""
+    """Tell whether the heap is in no order: :func:`choose` or :func:`weigh` is asked instead."""
     return False
+
+
+@hook
+def bounds(policy: Any) -> bool:
+    """Tell whether the heap holds lower bounds of priorities (``bounds.py``).
+
+    Then :func:`weigh` writes a bound, which may rise with time and not fall, and :func:`current`
+    tells the priority itself. Ties are not used.
+    """
+    return False
+
+
+@hook
+def current(policy: Any, memory: Memory, slot: int, time: int) -> float:
+    """Return the priority that a stored tuple has now; only for policies with bounds."""
+    return 0.0
 
 
 @hook
@@ -78,7 +94,7 @@ def left(policy: Any, memory: Memory, slot: int) -> None:
 
 @hook
 def weigh(policy: Any, memory: Memory, slot: int, time: int) -> None:
-    """Write the priority that a stored tuple has now; only for policies that drift."""
+    """Write the priority that a stored tuple has now; for policies with bounds, its bound."""
 
 
 @hook

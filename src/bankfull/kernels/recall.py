@@ -83,7 +83,12 @@ def _mixed(code: np.uint64, join: int) -> Any:
 
 @inlined
 def _bucket(watch: Watch, code: np.uint64, join: int) -> Any:
-    return np.int64(_mixed(code, join) >> np.uint64(32)) & (watch.buckets.size - 1)
+    """Return where a key of a join is listed; every join has buckets of its own.
+
+    (A list is linked by the words of its join, so it must not hold tuples of another.)
+    """
+    many = watch.buckets.size // watch.codes.shape[1]
+    return join * many + (np.int64(_mixed(code, join) >> np.uint64(32)) & (many - 1))
 
 
 @inlined

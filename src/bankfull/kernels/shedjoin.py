@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels import hooks
+from bankfull.kernels.bounds import least
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
 from bankfull.kernels.memory import (
     ARRIVED,
@@ -40,6 +41,7 @@ from bankfull.kernels.memory import (
     OLDEST,
     OWN_BUFFER,
     PLACE,
+    PRIORITY,
     ROW,
     ROWS,
     SEQ,
@@ -279,6 +281,8 @@ def _victim(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> int:
     named = hooks.choose(policy, memory, buffer, t)
     if named >= 0:
         return named
+    if hooks.bounds(policy):
+        return least(policy, memory, buffer, t)  # type: ignore[no-any-return]
     if not hooks.drifts(policy):
         return heap[0]  # type: ignore[no-any-return]
     size = memory.buffers[buffer, HEAPED]
@@ -460,7 +464,11 @@ def _admit(
         hooks.enter(policy, memory, slot, t)
     while memory.buffers[buffer, USED] + size > memory.buffers[buffer, CAPACITY]:
         victim = _victim(policy, memory, buffer, t, rules.seed)
+        kept = memory.real[victim, PRIORITY]
+        if hooks.bounds(policy):  # what is compared is no bound; in the heap it stays one
+            memory.real[victim, PRIORITY] = hooks.current(policy, memory, victim, t)
         if hooks.competes(policy) and goes_before(memory, slot, victim):
+            memory.real[victim, PRIORITY] = kept
             _count_shed(memory, rules, arrivals, i)
             whole[slot, STREAM] = NONE
             return
@@ -481,6 +489,8 @@ def _admit(
         whole[slot, PLACE] = place
         memory.buffers[buffer, HEAPED] = place + 1
     else:
+        if hooks.bounds(policy):
+            hooks.weigh(policy, memory, slot, t)
         push(memory, slot)
     if hooks.watches_company(policy):
         if hooks.company(policy, memory, slot, t) and not hooks.drifts(policy):

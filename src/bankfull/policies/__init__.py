@@ -7,15 +7,18 @@ user's own policy is the same file anywhere on the path, given as an instance.
 """
 
 from bankfull.policies.age import Age
-from bankfull.policies.caches import S3Fifo, Sieve
+from bankfull.policies.cumulative import Cumulative
 from bankfull.policies.dgl import Dgl
 from bankfull.policies.fifo import Fifo
-from bankfull.policies.formula import Additive, Cumulative, Multiplicative
+from bankfull.policies.formula import Additive, Multiplicative
 from bankfull.policies.gain import Gain
 from bankfull.policies.gdj import Gdj
-from bankfull.policies.prob import Life, Prob
+from bankfull.policies.life import Life
+from bankfull.policies.prob import Prob
 from bankfull.policies.random_drop import Random
 from bankfull.policies.registry import POLICIES, Policy, Shape, register, resolve
+from bankfull.policies.s3fifo import S3Fifo
+from bankfull.policies.sieve import Sieve
 from bankfull.policies.simp import Dimpprob, Simp, Simpprob
 
 #: As they are written in a call: ``bf.policies.gdj(initial=0.9)``.

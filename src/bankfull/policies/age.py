@@ -8,23 +8,40 @@ from typing import NamedTuple
 import numpy as np
 
 from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Float64, inlined, rule
-from bankfull.kernels.memory import PRIORITY, SEQ, SPAN, STREAM, TIME, TIME_NOW, Memory
-from bankfull.policies.registry import Policy, Shape, register
+from bankfull.kernels.bounds import bound_again, horizon
+from bankfull.kernels.compiler import Float64, Int64, inlined, rule
+from bankfull.kernels.memory import (
+    BUFFER,
+    OLDEST,
+    OWN_BUFFER,
+    PRIORITY,
+    SEQ,
+    SPAN,
+    STREAM,
+    TIME,
+    TIME_NOW,
+    Memory,
+)
+from bankfull.policies.registry import Policy, Shape, check, register
 
-#: Slices of the window in which results are counted, and tuples between two looks at them.
-_AGES, _PERIOD = 32, 256
+#: Slices of the window in which results are counted.
+_AGES = 32
+#: Who is past its best age goes first, then the newcomer, then the others.
+_OVERDUE, _NEW, _YOUNG = -1.0, 0.0, 1.0
 
 
 class AgeState(NamedTuple):
     """``given[seq]`` the best age of a tuple, or none; otherwise a stream's ``learned`` one.
 
-    ``curves[s]``: results by age, tuples that reached that age.
+    ``curves[s]``: results by age, tuples that reached that age; ``until[b]``: the time for which
+    the priorities in a buffer's heap are computed, where ages are given.
     """
 
     given: Float64
+    period: int
     curves: Float64
     learned: Float64
+    until: Int64
 
 
 @register("age", "gdj, section 3.2")
@@ -34,20 +51,32 @@ class Age(Policy):
 
     Full, a tuple past its best age is replaced, the oldest first; while there is none, newcomers
     are dropped. ``ages`` are best ages known beforehand, by the tuples' canonical order, as the
-    paper has them for its comparison; without them one age a stream is learned from results by
-    age.
+    paper has them for its comparison. Without them one age a stream is learned: results are
+    counted by the age of the stored tuple, in 32 slices of the window, and so are the tuples that
+    reached each slice before they left. When ``period`` tuples have been counted, the best age is
+    the end of the slice up to which the mean return of a slice is the highest, and counts are
+    halved.
 
     Reference: GreedyDual-Join, section 3.2. Deviations: learning is ours; a stream begins with its
     whole window as best age.
-    Cost: a look at the whole buffer for each arrival that finds it full.
+    Cost: constant with a learned age, since the oldest tuple of a stream is past it first; with
+    given ones the square root of the buffer for each arrival that finds it full.
     """
 
     ages: tuple[float, ...] = ()
+    period: int = 256
+
+    def __post_init__(self) -> None:
+        check("age", "period", self.period, 1, 2**31)
 
     def start(self, shape: Shape) -> AgeState:
-        streams = len(shape.spans)
-        learned = np.array(shape.spans, np.float64)
-        return AgeState(np.array(self.ages, np.float64), np.zeros((streams, 2, _AGES)), learned)
+        return AgeState(
+            np.array(self.ages, np.float64),
+            int(self.period),
+            np.zeros((len(shape.spans), 2, _AGES)),
+            np.array(shape.spans, np.float64),
+            np.zeros(shape.buffers, np.int64),
+        )
 
 
 @inlined
@@ -56,25 +85,57 @@ def _slice(memory: Memory, slot: int, time: int) -> int:
     return min(int((time - memory.whole[slot, TIME]) * _AGES / span), _AGES - 1)
 
 
-@rule(hooks.drifts, AgeState)
-def _drifts(policy: AgeState) -> bool:
+@inlined
+def _standing(policy: AgeState, memory: Memory, slot: int, time: int) -> float:
+    """Return whether a stored tuple is past its best age at a time."""
+    seq = memory.whole[slot, SEQ]
+    best = policy.learned[memory.whole[slot, STREAM]]
+    if policy.given.size > 0:
+        best = policy.given[seq] if seq < policy.given.size else 0.0
+    return _OVERDUE if time - memory.whole[slot, TIME] > best else _YOUNG
+
+
+@rule(hooks.bounds, AgeState)
+def _bounds(policy: AgeState) -> bool:
     return True
 
 
 @rule(hooks.enter, AgeState)
 def _enter(policy: AgeState, memory: Memory, slot: int, time: int) -> None:
-    """A newcomer goes after those past their best age, and before the others."""
-    memory.real[slot, PRIORITY] = 0.0
+    memory.real[slot, PRIORITY] = _NEW
 
 
 @rule(hooks.weigh, AgeState)
 def _weigh(policy: AgeState, memory: Memory, slot: int, time: int) -> None:
-    seq = memory.whole[slot, SEQ]
-    best = policy.learned[memory.whole[slot, STREAM]]
+    """Say how a tuple will stand a little later; a learned age needs no heap."""
+    bound = _YOUNG
     if policy.given.size > 0:
-        best = policy.given[seq] if seq < policy.given.size else 0.0
-    age = time - memory.whole[slot, TIME]
-    memory.real[slot, PRIORITY] = -1.0 if age > best else 1.0
+        bound = _standing(policy, memory, slot, policy.until[memory.whole[slot, BUFFER]])
+    memory.real[slot, PRIORITY] = bound
+
+
+@rule(hooks.current, AgeState)
+def _current(policy: AgeState, memory: Memory, slot: int, time: int) -> float:
+    return _standing(policy, memory, slot, time)
+
+
+@rule(hooks.choose, AgeState)
+def _choose(policy: AgeState, memory: Memory, buffer: int, time: int) -> int:
+    """Find the oldest tuple past its best age, otherwise the oldest."""
+    if policy.given.size > 0:
+        if time > policy.until[buffer]:
+            policy.until[buffer] = horizon(memory, buffer, time)
+            bound_again(policy, memory, buffer, time)
+        return -1
+    chosen, standing = -1, _YOUNG
+    for stream in range(memory.streams.shape[0]):
+        slot = memory.streams[stream, OLDEST]
+        if memory.streams[stream, OWN_BUFFER] == buffer and slot >= 0:
+            now = _standing(policy, memory, slot, time)
+            older = chosen < 0 or memory.whole[slot, SEQ] < memory.whole[chosen, SEQ]
+            if now < standing or (now == standing and older):
+                chosen, standing = slot, now
+    return chosen
 
 
 @rule(hooks.matched, AgeState)
@@ -92,7 +153,7 @@ def _left(policy: AgeState, memory: Memory, slot: int) -> None:
 @rule(hooks.processed, AgeState)
 def _processed(policy: AgeState, memory: Memory, stream: int, time: int) -> None:
     about = policy.curves[stream]
-    if policy.given.size > 0 or about[1, 0] < _PERIOD:
+    if policy.given.size > 0 or about[1, 0] < policy.period:
         return
     best, at, total = 0.0, _AGES, 0.0
     for age in range(_AGES):

@@ -1,14 +1,16 @@
-"""The general priority formulas over importance, partners and time, with their exponents."""
+"""The general priority formulas over importance, partners and time, with their exponents.
+
+The third of them, a rolling mean of the first, is in ``cumulative.py``.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import inlined, rule
 from bankfull.kernels.memory import (
-    HEAPED,
     IMPORTANCE,
     PRIORITY,
     TIME,
@@ -34,17 +36,10 @@ class MultiplicativeState(NamedTuple):
     delta: float
 
 
-class CumulativeState(NamedTuple):
-    """What the kernel runs."""
-
-    alpha: float
-    beta: float
-    delta: float
-    keep: float
-
-
 @dataclass(frozen=True)
-class _Formula(Policy):
+class Formula(Policy):
+    """The weights or exponents of importance, partners and time."""
+
     alpha: float = 1.0
     beta: float = 1.0
     delta: float = 0.0
@@ -56,7 +51,7 @@ class _Formula(Policy):
 
 @register("additive", "importance, section 3.2, formula 1")
 @dataclass(frozen=True)
-class Additive(_Formula):
+class Additive(Formula):
     """alpha x importance + beta x partners stored now + delta x time of arrival.
 
     Reference: Ojewole, Zhu, Hou, section 3.2, formula 1; ties drop the oldest.
@@ -69,7 +64,7 @@ class Additive(_Formula):
 
 @register("multiplicative", "importance, section 3.2, formula 2")
 @dataclass(frozen=True)
-class Multiplicative(_Formula):
+class Multiplicative(Formula):
     """importance^alpha x partners^beta x (1 + time of arrival)^delta.
 
     Reference: Ojewole, Zhu, Hou, section 3.2, formula 2. Deviations: one is added to the time,
@@ -81,28 +76,9 @@ class Multiplicative(_Formula):
         return MultiplicativeState(float(self.alpha), float(self.beta), float(self.delta))
 
 
-@register("cumulative", "importance, section 3.2, formula 3")
-@dataclass(frozen=True)
-class Cumulative(_Formula):
-    """A rolling mean of the additive formula: ``keep`` of the old priority, the rest anew.
-
-    Reference: Ojewole, Zhu, Hou, section 3.2, formula 3, recomputed at every instant.
-    Cost: a pass over the buffer an instant and for each eviction.
-    """
-
-    keep_share: float = 0.9
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check("cumulative", "keep_share", self.keep_share, 0.0, 1.0)
-
-    def start(self, shape: Shape) -> CumulativeState:
-        weights = float(self.alpha), float(self.beta), float(self.delta)
-        return CumulativeState(*weights, float(self.keep_share))
-
-
 @inlined
-def _sum(policy: AdditiveState | CumulativeState, memory: Memory, slot: int) -> float:
+def weighted_sum(policy: Any, memory: Memory, slot: int) -> float:
+    """Return the additive formula's value of a tuple now."""
     partners = float(partners_stored(memory, slot))
     return (  # type: ignore[no-any-return]
         policy.alpha * memory.real[slot, IMPORTANCE]
@@ -123,7 +99,7 @@ def _product(policy: MultiplicativeState, memory: Memory, slot: int) -> float:
 
 @rule(hooks.enter, AdditiveState)
 def _enter_sum(policy: AdditiveState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = _sum(policy, memory, slot)
+    memory.real[slot, PRIORITY] = weighted_sum(policy, memory, slot)
 
 
 @rule(hooks.watches_company, AdditiveState)
@@ -133,7 +109,7 @@ def _watches_sum(policy: AdditiveState) -> bool:
 
 @rule(hooks.company, AdditiveState)
 def _company_sum(policy: AdditiveState, memory: Memory, slot: int, time: int) -> bool:
-    memory.real[slot, PRIORITY] = _sum(policy, memory, slot)
+    memory.real[slot, PRIORITY] = weighted_sum(policy, memory, slot)
     return True
 
 
@@ -151,22 +127,3 @@ def _watches_product(policy: MultiplicativeState) -> bool:
 def _company_product(policy: MultiplicativeState, memory: Memory, slot: int, time: int) -> bool:
     memory.real[slot, PRIORITY] = _product(policy, memory, slot)
     return True
-
-
-@rule(hooks.drifts, CumulativeState)
-def _drifts(policy: CumulativeState) -> bool:
-    return True
-
-
-@rule(hooks.enter, CumulativeState)
-def _enter_mean(policy: CumulativeState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = _sum(policy, memory, slot)
-
-
-@rule(hooks.begins, CumulativeState)
-def _begins(policy: CumulativeState, memory: Memory, time: int) -> None:
-    for buffer in range(memory.buffers.shape[0]):
-        for place in range(memory.buffers[buffer, HEAPED]):
-            slot = memory.heap[buffer, place]
-            fresh = (1.0 - policy.keep) * _sum(policy, memory, slot)
-            memory.real[slot, PRIORITY] = policy.keep * memory.real[slot, PRIORITY] + fresh

@@ -1,4 +1,4 @@
-"""Keep what was frequent on the other side: PROB, and LIFE, which also asks for how long yet."""
+"""Keep what was frequent on the other side: PROB."""
 
 from __future__ import annotations
 
@@ -7,24 +7,11 @@ from typing import ClassVar, NamedTuple
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import rule
-from bankfull.kernels.memory import (
-    PRIORITY,
-    SPAN,
-    STREAM,
-    TIME,
-    Memory,
-    partners_arrived,
-)
+from bankfull.kernels.memory import PRIORITY, Memory, partners_arrived
 from bankfull.policies.registry import Policy, Shape, register
 
 
 class ProbState(NamedTuple):
-    """What the kernel runs."""
-
-    seed: int
-
-
-class LifeState(NamedTuple):
     """What the kernel runs."""
 
     seed: int
@@ -46,20 +33,6 @@ class Prob(Policy):
         return ProbState(shape.seed)
 
 
-@register("life", "gdj, reference [11]")
-@dataclass(frozen=True)
-class Life(Policy):
-    """PROB's count times the time that a tuple has left.
-
-    Cost: a look at the whole buffer for each eviction, since all priorities change all the time.
-    """
-
-    exact_keys: ClassVar[bool] = True
-
-    def start(self, shape: Shape) -> LifeState:
-        return LifeState(shape.seed)
-
-
 @rule(hooks.enter, ProbState)
 def _enter(policy: ProbState, memory: Memory, slot: int, time: int) -> None:
     memory.real[slot, PRIORITY] = partners_arrived(memory, slot)
@@ -74,21 +47,3 @@ def _watches(policy: ProbState) -> bool:
 def _agreed(policy: ProbState, memory: Memory, slot: int, time: int) -> bool:
     memory.real[slot, PRIORITY] = partners_arrived(memory, slot)
     return True
-
-
-@rule(hooks.drifts, LifeState)
-def _drifts(policy: LifeState) -> bool:
-    return True
-
-
-@rule(hooks.enter, LifeState)
-def _enter_life(policy: LifeState, memory: Memory, slot: int, time: int) -> None:
-    span = memory.streams[memory.whole[slot, STREAM], SPAN]
-    memory.real[slot, PRIORITY] = partners_arrived(memory, slot) * float(span)
-
-
-@rule(hooks.weigh, LifeState)
-def _weigh(policy: LifeState, memory: Memory, slot: int, time: int) -> None:
-    span = memory.streams[memory.whole[slot, STREAM], SPAN]
-    life = span - (time - memory.whole[slot, TIME])
-    memory.real[slot, PRIORITY] = partners_arrived(memory, slot) * float(life)

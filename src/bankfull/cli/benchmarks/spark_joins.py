@@ -87,15 +87,9 @@ def measure_joins(
 ) -> list[Result]:
     """Write the streams and run the named systems over them, in turns."""
     expected = write_keys(bench.folder / "data", shape)
-    warm_up = replace(shape, batches=max(3, shape.batches // 2))
-    write_keys(bench.folder / "warm-up", warm_up)
-    systems, before = joins(bench, shape), joins(bench, warm_up, "warm-up")
-    turns = take_turns(
-        bench,
-        {name: systems[name] for name in names},
-        {name: before[name] for name in names},
-        repeats,
-    )
+    ways = joins(bench, shape)
+    systems = {name: ways[name] for name in names}
+    turns = take_turns(bench, systems, systems, repeats)
     return [
         _judged(
             summary(name, workload, turns[name], _measured(shape), **_about(shape)),

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 #: Shuffle partitions, hence buckets, in every run; also the cores, where no other number is said.
 PARTITIONS = 2
+#: Micro-batches of a turn that do not count, and seconds that each system runs before the first.
 WARM_UP = 2
+WARM_UP_S = 60.0
 BANKFULL, PASS_THROUGH = "bankfull", "pass-through"
 BUILT_IN_ROCKSDB, BUILT_IN_MEMORY = "built-in, RocksDB", "built-in, in-memory"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -112,14 +114,17 @@ def _state_ms(progress: Any) -> int:
 def take_turns(
     bench: Bench, systems: Mapping[str, Frame], warm_up: Mapping[str, Frame], repeats: int
 ) -> dict[str, list[Turn]]:
-    """Run all once, uncounted, then in turns.
+    """Run each for a minute, uncounted, then in turns.
 
     Java compiles what a query runs through while it runs: a system whose code is cold takes twice
-    its time for ten micro-batches. A query that runs for days does not notice.
+    its time for ten micro-batches, and gets faster for a hundred. A query that runs for days does
+    not notice.
     """
     if not bench.quick:
         for system, frame in warm_up.items():
-            bench.turn(system, frame)
+            began = time.perf_counter()
+            while time.perf_counter() - began < WARM_UP_S:
+                bench.turn(system, frame)
     turns: dict[str, list[Turn]] = {system: [] for system in systems}
     for _ in range(repeats):
         for system, frame in systems.items():

@@ -18,7 +18,8 @@ Two tuples fit, and the third costs the less important of them its place:
 Trace(results=[(0, (1, 2)), (0, (0, 2))], decisions=[(2, 1)], stored=[0, 2])
 """
 
-from bankfull.oracle.shedding.blind import Age, Fifo, Random
+from bankfull.oracle.shedding.ages import Age, LearnedAge
+from bankfull.oracle.shedding.blind import Fifo, Random
 from bankfull.oracle.shedding.credit import Gdj
 from bankfull.oracle.shedding.draws import uniform
 from bankfull.oracle.shedding.formulas import Additive, Cumulative, Multiplicative
@@ -26,9 +27,10 @@ from bankfull.oracle.shedding.frequency import Life, Prob
 from bankfull.oracle.shedding.importance import Dgl, Dimpprob, Simp, Simpprob
 from bankfull.oracle.shedding.memory import Arrival, JoinSpec, Memory
 from bankfull.oracle.shedding.policy import Policy
+from bankfull.oracle.shedding.queues import S3Fifo, Sieve
 from bankfull.oracle.shedding.simulate import Trace, simulate
 
-#: Every twin by the public name of its policy.
+#: Every twin by the public name of its policy; an age that is learned has one of its own.
 TWINS: dict[str, type[Policy]] = {
     "random": Random,
     "fifo": Fifo,
@@ -43,6 +45,9 @@ TWINS: dict[str, type[Policy]] = {
     "multiplicative": Multiplicative,
     "cumulative": Cumulative,
     "age": Age,
+    "age-learned": LearnedAge,
+    "sieve": Sieve,
+    "s3fifo": S3Fifo,
 }
 
 __all__ = [
@@ -56,12 +61,15 @@ __all__ = [
     "Fifo",
     "Gdj",
     "JoinSpec",
+    "LearnedAge",
     "Life",
     "Memory",
     "Multiplicative",
     "Policy",
     "Prob",
     "Random",
+    "S3Fifo",
+    "Sieve",
     "Simp",
     "Simpprob",
     "Trace",

@@ -1,8 +1,7 @@
-"""Policies that see neither keys nor matches: random, fifo, age."""
+"""Policies that see neither keys nor matches: random, fifo."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,20 +26,3 @@ class Fifo(Policy):
 
     def priority(self, u: Arrival, memory: Memory) -> Standing:
         return (u.seq,)
-
-
-@dataclass
-class Age(Policy):
-    """Whoever is older than its optimal age goes, the oldest of them first; if nobody is, x goes.
-
-    Reference: paper `gdj`, 3.2 (the staggered approach). ``ages`` gives every tuple's optimal age
-    by its seq; older means strictly older, so an age of a keeps a tuple through time + a.
-    Deviations: a tuple past its age stays, and joins, until its place is wanted.
-    """
-
-    ages: Mapping[int, int]
-
-    def priority(self, u: Arrival, memory: Memory) -> Standing:
-        if u is memory.history[-1]:
-            return (1,)  # the newcomer, whatever its own age: after the overdue, before the rest
-        return (0,) if memory.age(u) > self.ages[u.seq] else (2,)

@@ -60,7 +60,8 @@ def simulate(
     policy.begin()
     for x in arrivals:
         memory.history.append(x)
-        memory.stored = [u for u in memory.stored if memory.age(u) <= memory.span(u)]
+        for u in [u for u in memory.stored if memory.age(u) > memory.span(u)]:
+            _leave(u, memory, policy)
         policy.arrived(x, memory)
         for number, members in _found(x, memory):
             trace.results.append((number, tuple(u.seq for u in members)))
@@ -72,13 +73,19 @@ def simulate(
         if victim is not None:
             trace.decisions.append((x.seq, victim.seq))
         if victim is not x:
-            memory.stored = [u for u in memory.stored if u is not victim]
+            if victim is not None:
+                _leave(victim, memory, policy)
             policy.inserted(x, memory)
             memory.stored.append(x)
         assert memory.room(x) >= 0, f"tuple {x.seq} broke the budget"
         policy.settled(x, memory)
     trace.stored = [u.seq for u in memory.stored]
     return trace
+
+
+def _leave(u: Arrival, memory: Memory, policy: Policy) -> None:
+    memory.stored = [other for other in memory.stored if other is not u]
+    policy.left(u, memory)
 
 
 def _found(x: Arrival, memory: Memory) -> list[tuple[int, tuple[Arrival, ...]]]:

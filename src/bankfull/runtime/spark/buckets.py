@@ -63,7 +63,7 @@ def route(plan: Plan, position: int, rows: pa.RecordBatch, buckets: int) -> Rout
             which.append(np.arange(count))
             bits.append(np.full(count, 1 << join.bit, np.int64))
     routing = Routing(np.concatenate(which), np.concatenate(where), np.concatenate(bits))
-    return _merged(routing)
+    return _merged(routing, count, buckets)
 
 
 def _targets(join: JoinPlan, side: int, rows: pa.RecordBatch, buckets: int) -> NDArray[np.int64]:
@@ -80,17 +80,22 @@ def _targets(join: JoinPlan, side: int, rows: pa.RecordBatch, buckets: int) -> N
     return place[:, None] + np.arange(down) * across
 
 
-def _merged(routing: Routing) -> Routing:
+def _merged(routing: Routing, count: int, buckets: int) -> Routing:
     """Send a row to a bucket once, for all joins that need it there."""
+    if len(routing.rows) == count:  # every row goes to one place
+        # Small integers are sorted in linear time.
+        small = routing.buckets.astype(np.min_scalar_type(buckets))
+        order = np.argsort(small, kind="stable")
+        return Routing(order, routing.buckets[order], routing.masks | HOME)
     order = np.lexsort((routing.rows, routing.buckets))
-    rows, buckets, masks = routing.rows[order], routing.buckets[order], routing.masks[order]
+    rows, places, masks = routing.rows[order], routing.buckets[order], routing.masks[order]
     first = np.ones(len(rows), np.bool_)
-    first[1:] = (rows[1:] != rows[:-1]) | (buckets[1:] != buckets[:-1])
+    first[1:] = (rows[1:] != rows[:-1]) | (places[1:] != places[:-1])
     starts = np.flatnonzero(first)
     masks = np.bitwise_or.reduceat(masks, starts) if len(starts) else masks
-    rows, buckets = rows[starts], buckets[starts]
+    rows, places = rows[starts], places[starts]
     masks[np.unique(rows, return_index=True)[1]] |= HOME
-    return Routing(rows, buckets, masks)
+    return Routing(rows, places, masks)
 
 
 def spread_keys(buckets: int, partitions: int) -> list[int]:

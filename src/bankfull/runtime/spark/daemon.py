@@ -8,6 +8,7 @@ this module as the daemon; everything else is Spark's own.
 from __future__ import annotations
 
 import contextlib
+import gc
 
 import pyarrow as pa
 from pyspark.daemon import manager
@@ -39,4 +40,6 @@ def warm_up() -> None:
 if __name__ == "__main__":
     with contextlib.suppress(Exception):  # a cold worker still works
         warm_up()
+    # Workers collect garbage after every task, and would look at all that was loaded here.
+    gc.freeze()
     manager()

@@ -19,7 +19,7 @@ from bankfull.core import Plan, catch_up, describe, restore, revive, snapshot
 from bankfull.errors import SnapshotError
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.live import Live
-from bankfull.runtime.spark.packets import pack, unpack
+from bankfull.runtime.spark.packets import pack_tight, unpack_tight
 from bankfull.spec import to_json
 
 _VERSION = 4
@@ -67,7 +67,7 @@ class Durable:
         end = live.state.inputs[position].log.lanes.end
         live.numbers[position] += 1
         live.segments[position].append((number, end))
-        self._segments.updateValue((position, number), (pack(rows),))
+        self._segments.updateValue((position, number), (pack_tight(rows),))
 
     def commit(self, live: Live) -> None:
         """Forget segments without live rows and write the header."""
@@ -76,7 +76,7 @@ class Durable:
             while segments and segments[0][1] <= source.log.lanes.start:
                 self._segments.removeKey((position, segments.popleft()[0]))
             if source.reorder is not None and live.state.shedding is None:
-                self._segments.updateValue((position, _WAITING), (pack(source.reorder.rows),))
+                self._segments.updateValue((position, _WAITING), (pack_tight(source.reorder.rows),))
         if live.state.shedding is not None:
             # Bounded by the budget, and changed all over: written whole.
             self._segments.updateValue(_WHOLE, (snapshot(live.state),))
@@ -111,7 +111,7 @@ class Durable:
         for (position, number), (data,) in self._segments.iterator():
             if (position, number) == _HEADER:
                 continue
-            rows = unpack(bytes(data), plan.streams[position].schema)
+            rows = unpack_tight(bytes(data))
             if number == _WAITING:
                 waiting[position] = rows
             else:
@@ -146,23 +146,23 @@ class Durable:
             pieces = [_none(source.plan.schema)]
             end = source.log.lanes.end
             for number in range(live.numbers[position], header["numbers"][position]):
-                rows = self._segment(position, number, source.plan.schema)
+                rows = self._segment(position, number)
                 if rows is None:
                     return False
                 end += rows.num_rows
                 live.segments[position].append((number, end))
                 pieces.append(rows)
             missed.append(pa.concat_batches(pieces))
-            held_back = self._segment(position, _WAITING, source.plan.schema)
+            held_back = self._segment(position, _WAITING)
             waiting.append(held_back or _none(source.plan.schema))
         catch_up(live.state, header, missed, waiting)
         live.history, live.numbers = header["history"], header["numbers"]
         live.frontiers, live.loads = header["frontiers"], header["loads"]
         return True
 
-    def _segment(self, position: int, number: int, schema: pa.Schema) -> pa.RecordBatch | None:
+    def _segment(self, position: int, number: int) -> pa.RecordBatch | None:
         stored = self._segments.getValue((position, number))
-        return None if stored is None else unpack(bytes(stored[0]), schema)
+        return None if stored is None else unpack_tight(bytes(stored[0]))
 
     def _check(self, header: dict[str, Any]) -> None:
         if header["version"] != _VERSION:

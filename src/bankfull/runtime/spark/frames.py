@@ -27,8 +27,9 @@ def join_frames(
     """Return the join of streaming or batch DataFrames as a DataFrame.
 
     ``buckets`` is the number of operators the work is divided over; by default one for every
-    shuffle partition. What became of every tuple is in the observed metrics called ``bankfull``;
-    of a batch DataFrame, in its attribute ``ledger`` (an ``Observation``) after the first action.
+    shuffle partition. What became of every tuple is in the observed metrics ``bankfull``, under
+    ``ledger``; of a batch DataFrame, in its attribute ``ledger`` (an ``Observation`` whose ``get``
+    has them under ``ledger`` again) after the first action.
     """
     from pyspark.sql import Observation, functions
 

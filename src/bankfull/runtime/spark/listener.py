@@ -27,20 +27,19 @@ class Listener(StreamingQueryListener):
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Report one micro-batch."""
         progress = event.progress
-        counts = progress.observedMetrics.get("bankfull")
-        if counts is None:
+        observed = progress.observedMetrics.get("bankfull")
+        if observed is None:
             return
         name = progress.name or str(progress.id)
         seconds = progress.batchDuration / 1000
-        metrics = counts.asDict()
-        recall = recall_of(metrics)
+        recall = recall_of(observed)
         self.on_event(
             Event.of(
                 name,
                 progress.batchId,
                 progress.timestamp,
                 seconds,
-                counts_of(metrics),
+                counts_of(observed),
                 None if recall is None else asdict(recall),
             )
         )

@@ -19,7 +19,7 @@ from bankfull.runtime.spark.durable import Durable
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
 from bankfull.runtime.spark.live import Live, live_states
-from bankfull.runtime.spark.report import metric_values
+from bankfull.runtime.spark.report import counts_line
 from bankfull.runtime.spark.results import as_frame, count_row, result_rows
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Operate(StatefulProcessor):
                 self.durable.append(live, name, stored)
         self.durable.commit(live)
         live_states.keep(live)
-        yield as_frame(count_row(plan, metric_values(plan.query, before, live.state.ledger)))
+        yield as_frame(count_row(plan, counts_line(plan.query, before, live.state.ledger)))
 
     def _load(self, plan: Plan) -> Live:
         header = self.durable.header()

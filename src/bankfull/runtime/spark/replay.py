@@ -11,7 +11,7 @@ from bankfull.core import Batch, State, resize, start, step
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
 from bankfull.runtime.spark.live import share_of
-from bankfull.runtime.spark.report import metric_values
+from bankfull.runtime.spark.report import counts_line
 from bankfull.runtime.spark.results import count_row, result_rows
 
 #: Rows that enter the operator at a time.
@@ -30,7 +30,7 @@ def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
         resize(state, share_of(gathered.loads, at))
         for rows in _results(state, gathered.rows):
             yield result_rows(state.plan, rows)
-        yield count_row(state.plan, metric_values(state.plan.query, before, state.ledger))
+        yield count_row(state.plan, counts_line(state.plan.query, before, state.ledger))
 
     return bucket
 

@@ -1,10 +1,14 @@
-"""The ledger as columns: what each micro-batch adds, for Spark's observed metrics."""
+"""The ledger in Spark's observed metrics: what each micro-batch adds, and how recall stands.
+
+Operators write counts as one line of text, ``1,0,7;0.5,2.0``: first the ledger's, whole numbers in
+the order of :func:`count_names`, then, of a query that sheds, the fields of ``Watched``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
+from typing import TYPE_CHECKING, Any
 
 from bankfull.core import JoinLedger, Ledger, StreamLedger
 from bankfull.core.interval import Recall, Watched
@@ -13,56 +17,68 @@ from bankfull.spec import Query
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+#: The names of the metrics: a map each.
+LEDGER, WATCHED = "ledger", "watched"
 #: Counts that say how much there is now, not how much was added.
 _LEVELS = {"stored", "waiting", "copies"}
-#: In front of what recall is estimated from. No dot: these belong to no stream and no join.
-_RECALL = "recall_"
-#: What an operator reports as ``dropped`` where recall cannot be estimated.
+#: What an operator reports where recall cannot be estimated.
 _UNKNOWN = Watched(dropped=-1.0)
 
 
-def metric_names(query: Query) -> list[str]:
+def count_names(query: Query) -> list[str]:
     """Return the names of all counts: ``stream.count`` and ``join.count``."""
     names = [f"{s.name}.{f.name}" for s in query.streams for f in fields(StreamLedger)]
-    names += [f"{j.name}.{f.name}" for j in query.joins for f in fields(JoinLedger)]
-    return names + ([] if query.shed is None else [_RECALL + f.name for f in fields(Watched)])
+    return names + [f"{j.name}.{f.name}" for j in query.joins for f in fields(JoinLedger)]
 
 
-def metric_values(query: Query, before: Ledger, after: Ledger) -> dict[str, float]:
+def counts_line(query: Query, before: Ledger, after: Ledger) -> str:
     """Return what one micro-batch added to every count; of levels, what they are now."""
-    values: dict[str, float] = {}
+    values: list[int] = []
     for earlier, later in ((before.streams, after.streams), (before.joins, after.joins)):
         for name, counts in later.items():
             for field in fields(counts):
-                now = getattr(counts, field.name)
                 was = 0 if field.name in _LEVELS else getattr(earlier[name], field.name)
-                values[f"{name}.{field.name}"] = now - was
+                values.append(getattr(counts, field.name) - was)
+    parts: list[Sequence[float]] = [values]
     if query.shed is not None:
-        watched = asdict(after.watched or _UNKNOWN)
-        values |= {_RECALL + name: value for name, value in watched.items()}
-    return values
+        parts.append(astuple(after.watched or _UNKNOWN))
+    return ";".join(",".join(map(repr, part)) for part in parts)
 
 
-def recall_of(metrics: Mapping[str, float | None]) -> Recall | None:
-    """Return the recall of the whole query from the observed metrics of a micro-batch."""
-    found = {name: metrics.get(_RECALL + name) for name in asdict(_UNKNOWN)}
-    known = {name: float(value) for name, value in found.items() if value is not None}
-    if len(known) < len(found) or known["dropped"] < 0:
-        return None
-    return Watched(**known).recall()
+def observed(query: Query, lines: str) -> list[Column]:
+    """Return the sums over a column of lines: a map from names to sums for each part of them.
+
+    One aggregate a part and not one a name: Spark updates each of them for each row of results.
+    A micro-batch without lines has no sums, which is not the same as zeros.
+    """
+    from pyspark.sql import functions as f
+
+    def sums(part: int, kind: str, names: Sequence[str]) -> Column:
+        def added(so_far: Column, line: Column) -> Column:
+            values = f.split(f.split(line, ";")[part], ",")
+            return f.zip_with(
+                so_far, values, lambda a, b: f.coalesce(a, f.lit(0).cast(kind)) + b.cast(kind)
+            )
+
+        found = f.aggregate(f.collect_list(lines), f.array().cast(f"array<{kind}>"), added)
+        return f.map_from_entries(f.arrays_zip(f.array(*map(f.lit, names)), found))
+
+    ledger = sums(0, "long", count_names(query)).alias(LEDGER)
+    if query.shed is None:
+        return [ledger]
+    return [ledger, sums(1, "double", [f.name for f in fields(Watched)]).alias(WATCHED)]
 
 
-def counts_of(metrics: Mapping[str, float | None]) -> dict[str, int]:
+def counts_of(metrics: Any) -> dict[str, int]:
     """Return the counts among the observed metrics of a micro-batch."""
-    return {name: int(value or 0) for name, value in metrics.items() if "." in name}
+    return {name: int(value or 0) for name, value in metrics[LEDGER].items()}
 
 
-def observed(query: Query, counts: str) -> list[Column]:
-    """Return the sums over a column of counts, one for every name."""
-    from pyspark.sql import functions
-
-    parts = functions.split(functions.col(counts), ",")
-    return [
-        functions.sum(parts[index].cast("long" if "." in name else "double")).alias(name)
-        for index, name in enumerate(metric_names(query))
-    ]
+def recall_of(metrics: Any) -> Recall | None:
+    """Return the recall of the whole query from the observed metrics of a micro-batch."""
+    known: Mapping[str, float | None] = metrics[WATCHED] if WATCHED in metrics else {}  # noqa: SIM401 - a Row has no get
+    values = [known.get(field.name) for field in fields(Watched)]
+    found = [value for value in values if value is not None]
+    if len(found) < len(values) or found[0] < 0:
+        return None
+    return Watched(*found).recall()

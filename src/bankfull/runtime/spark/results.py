@@ -7,7 +7,6 @@ binary cells instead, and unpacked by a stage of their own (``decode.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -41,12 +40,11 @@ def result_rows(plan: Plan, rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*columns, nothing], schema=result_schema(plan))
 
 
-def count_row(plan: Plan, counts: Mapping[str, float]) -> pa.RecordBatch:
-    """Return the row of counts, in the order of ``report.metric_names``."""
+def count_row(plan: Plan, line: str) -> pa.RecordBatch:
+    """Return the row of counts (``report.counts_line``)."""
     schema = result_schema(plan)
     columns = [pa.nulls(1, kind) for kind in schema.types[:-1]]
-    text = ",".join(str(count) for count in counts.values())
-    return pa.RecordBatch.from_arrays([*columns, pa.array([text])], schema=schema)
+    return pa.RecordBatch.from_arrays([*columns, pa.array([line])], schema=schema)
 
 
 def as_frame(rows: pa.RecordBatch) -> pd.DataFrame:

@@ -1,0 +1,105 @@
+"""The tuple to drop first where priorities fall as time passes and the heap holds lower bounds.
+
+A heap by priorities that all change all the time would have to be built anew for every look at it.
+By lower bounds it stays in order: a bound holds until something happens to its tuple, or until a
+time that the policy sets. The tuple that goes first is then among those whose bound lies below the
+best priority found, and they are at the top: a subtree is left out as soon as its root's bound is
+too large. Decisions are those of a look at every tuple.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bankfull.kernels import hooks
+from bankfull.kernels.compiler import inlined
+from bankfull.kernels.memory import (
+    HEAPED,
+    OWN_BUFFER,
+    PLACE,
+    PRIORITY,
+    SEQ,
+    SPAN,
+    Memory,
+    goes_before,
+    sift,
+)
+
+#: Longer than this no bound has to hold; windows of rows have no length in time.
+_LONG = 1 << 60
+
+
+@inlined
+def least(policy: Any, memory: Memory, buffer: int, time: int) -> Any:
+    """Return the tuple with the smallest priority now, of equals the oldest."""
+    heap, real, whole = memory.heap[buffer], memory.real, memory.whole
+    size = memory.buffers[buffer, HEAPED]
+    while True:  # the bound at the top may have been too low for long
+        top = heap[0]
+        before = real[top, PRIORITY]
+        hooks.weigh(policy, memory, top, time)
+        if real[top, PRIORITY] == before:
+            break
+        sift(memory, top)
+    chosen, best = heap[0], np.inf
+    place = 0
+    while True:  # the tree from the top, left before right, without the hopeless subtrees
+        slot = heap[place]
+        bound = real[slot, PRIORITY]
+        if bound < best or (bound == best and whole[slot, SEQ] < whole[chosen, SEQ]):
+            now = hooks.current(policy, memory, slot, time)
+            if now < best or (now == best and whole[slot, SEQ] < whole[chosen, SEQ]):
+                chosen, best = slot, now
+            if 2 * place + 1 < size:
+                place = 2 * place + 1
+                continue
+        while place > 0 and (place % 2 == 0 or place + 1 >= size):
+            place = (place - 1) >> 1
+        if place == 0:
+            return chosen
+        place += 1
+
+
+@inlined
+def bound_again(policy: Any, memory: Memory, buffer: int, time: int) -> None:
+    """Give all tuples of a buffer new bounds and build its heap."""
+    size = memory.buffers[buffer, HEAPED]
+    for place in range(size):
+        hooks.weigh(policy, memory, memory.heap[buffer, place], time)
+    for place in range(size // 2 - 1, -1, -1):
+        _sink(memory, buffer, place)
+
+
+@inlined
+def _sink(memory: Memory, buffer: int, place: int) -> None:
+    """Bring the tuple at a place to where it belongs below, in a heap that holds below."""
+    heap, size = memory.heap[buffer], memory.buffers[buffer, HEAPED]
+    slot = heap[place]
+    while 2 * place + 1 < size:
+        below = 2 * place + 1
+        if below + 1 < size and goes_before(memory, heap[below + 1], heap[below]):
+            below += 1
+        if not goes_before(memory, heap[below], slot):
+            break
+        heap[place] = heap[below]
+        memory.whole[heap[place], PLACE] = place
+        place = below
+    heap[place] = slot
+    memory.whole[slot, PLACE] = place
+
+
+@inlined
+def horizon(memory: Memory, buffer: int, time: int) -> Any:
+    """Return until when bounds that fall with time should hold: a window over a square root.
+
+    About the square root of the buffer falls due until then, which is how many tuples a search
+    looks at in vain; and so many arrive that new bounds for all cost each no more than that.
+    """
+    shortest: Any = _LONG
+    for stream in range(memory.streams.shape[0]):
+        if memory.streams[stream, OWN_BUFFER] == buffer:
+            shortest = min(shortest, memory.streams[stream, SPAN])
+    ahead = np.int64(shortest / np.sqrt(memory.buffers[buffer, HEAPED] + 1.0))
+    return time + np.maximum(ahead, 1)

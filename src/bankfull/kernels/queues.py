@@ -1,0 +1,47 @@
+"""Queues of stored tuples, for policies that know no priorities: enter last, leave from anywhere.
+
+A queue is a row of ``ends`` (first and last tuple, or NONE); its tuples are linked by two notes of
+the policy, so that queues cost no memory of their own and are written down with the tuples.
+"""
+
+from __future__ import annotations
+
+from bankfull.kernels.compiler import Int64, inlined
+from bankfull.kernels.memory import NONE, NOTE, NOTES, Memory
+
+FIRST, LAST = 0, 1
+#: The notes that link a tuple: the last two. The others are the policy's own.
+_AFTER, _BEFORE = NOTE + NOTES - 2, NOTE + NOTES - 1
+
+
+@inlined
+def following(memory: Memory, slot: int) -> int:
+    """Return the tuple behind this one, or NONE."""
+    return int(memory.real[slot, _AFTER])
+
+
+@inlined
+def enqueue(memory: Memory, ends: Int64, slot: int) -> None:
+    """Enter a tuple at the end."""
+    last = ends[LAST]
+    memory.real[slot, _BEFORE] = float(last)
+    memory.real[slot, _AFTER] = float(NONE)
+    if last >= 0:
+        memory.real[last, _AFTER] = float(slot)
+    else:
+        ends[FIRST] = slot
+    ends[LAST] = slot
+
+
+@inlined
+def dequeue(memory: Memory, ends: Int64, slot: int) -> None:
+    """Take a tuple out, wherever it stands."""
+    after, before = int(memory.real[slot, _AFTER]), int(memory.real[slot, _BEFORE])
+    if before >= 0:
+        memory.real[before, _AFTER] = float(after)
+    else:
+        ends[FIRST] = after
+    if after >= 0:
+        memory.real[after, _BEFORE] = float(before)
+    else:
+        ends[LAST] = before
