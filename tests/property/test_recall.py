@@ -375,6 +375,79 @@ def test_a_recall_asked_for_is_reached(
     assert whole.low - 0.01 <= found.num_rows / len(times) <= whole.high + 0.01
 
 
+def steer(seed: int, keys: int, skew: float, policy: str, count: int) -> tuple[float, float]:
+    """Ask for 95 %; return what was reached in the second half, and memory by the whole window."""
+    window = 500
+    tables = pair(seed, count, keys, skew)
+    joined, found = run(tables, window, bf.shed(recall=0.95, keep=policy, seed=seed))
+    _, _, times = exact_pairs(tables, window)
+    late = count // 2
+    made = np.maximum(found["a_t"].to_numpy(), found["b_t"].to_numpy())
+    reached = np.count_nonzero(made >= late) / np.count_nonzero(times >= late)
+    shedding = joined._state.shedding
+    assert shedding is not None
+    return reached, shedding.rules.budget / (2 * window)
+
+
+@pytest.mark.parametrize(("keys", "skew", "memory"), [(300, 0.0, 1.0), (1000, 1.0, 0.8)])
+def test_a_recall_is_reached_at_many_seeds(keys: int, skew: float, memory: float) -> None:
+    """At no seed far below, on average not below, and with less memory than exactness needs."""
+    runs = [steer(seed, keys, skew, "prob", 8_000) for seed in range(5)]
+    reached, used = np.array(runs).T
+    assert reached.min() >= 0.93, runs
+    assert reached.mean() >= 0.945, runs
+    assert used.mean() < memory, runs
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("policy", ["fifo", "prob", "gain"])
+@pytest.mark.parametrize(("keys", "skew"), [(300, 0.0), (1000, 1.0), (1000, 1.2)])
+def test_a_recall_is_reached_soak(policy: str, keys: int, skew: float) -> None:
+    """The same for more seeds and policies, over a longer time."""
+    runs = [steer(seed, keys, skew, policy, 16_000) for seed in range(100, 120)]
+    reached, used = np.array(runs).T
+    assert reached.min() >= 0.92, runs
+    assert reached.mean() >= 0.945, runs
+    assert used.mean() < 1.0, runs
+
+
+def low_chance(seeds: range, keys: int, skew: float, policy: str) -> tuple[float, float, float]:
+    """Return how often the interval holds the truth at a low chance, and the mean of the chance."""
+    window, covered, chances = 6_400, np.zeros(2), []
+    for seed in seeds:
+        tables = pair(seed, 10_000, keys, skew)
+        total, worth, _ = exact_pairs(tables, window)
+        joined, found = run(tables, window, bf.shed(bf.tuples(500), policy, seed=seed))
+        got, true = joined.recall, found.num_rows / total
+        true_worth = found["importance"].to_numpy().sum() / worth
+        assert got is not None
+        covered += (
+            got.low <= true <= got.high,
+            (got.importance_low <= true_worth <= got.importance_high),
+        )
+        assert joined._state.shedding is not None
+        assert joined._state.shedding.watch is not None
+        chances.append(float(joined._state.shedding.watch.chance[0]))
+    return (*(covered / len(seeds)), float(np.mean(chances)))
+
+
+def test_interval_covers_at_a_low_chance() -> None:
+    """About one tuple in a hundred is kept aside: wide intervals, and honest ones."""
+    held, worth, chance = low_chance(range(20), 10_000, 0.0, "fifo")
+    assert chance < 0.016
+    assert min(held, worth) >= 0.85, (held, worth)  # of 20 runs; the soak test has 200
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("policy", ["fifo", "prob"])
+@pytest.mark.parametrize(("keys", "skew"), [(10_000, 0.0), (3_000, 1.0), (3_000, 1.2)])
+def test_interval_covers_at_a_low_chance_soak(policy: str, keys: int, skew: float) -> None:
+    """The same over many runs, uniform and heavily skewed."""
+    held, worth, chance = low_chance(range(1000, 1200), keys, skew, policy)
+    assert chance < 0.016
+    assert min(held, worth) >= 0.92, (held, worth)
+
+
 def test_a_recall_stays_within_the_memory_given() -> None:
     """With both, memory is the bound and recall what could be had."""
     tables = pair(3, 8000, 300, 0.0)
