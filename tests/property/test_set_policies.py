@@ -267,6 +267,7 @@ def test_a_budget_in_bytes_holds(kind: str, name: str) -> None:
         joined.ledger.check()
     most = max(most, joined.stored_bytes())
     dropped = sum(one.shed + one.evicted for one in joined.ledger.streams.values())
+    assert joined.recall is None
     assert dropped > 1_000
     assert budget // 4 < most <= budget, most
 

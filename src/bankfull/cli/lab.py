@@ -137,15 +137,19 @@ def _engine(engine: Engine, processes: int | None, told: Any) -> Iterator[Grid]:
     from bankfull.lab import LocalEngine, SparkEngine
 
     if engine is Engine.local:
-        yield LocalEngine(processes)
+        with contextlib.closing(LocalEngine(processes)) as grid:
+            yield grid
         return
     from bankfull.cli.spark_session import quiet_session
 
     _require_spark()
     with tempfile.TemporaryDirectory(prefix="bankfull-", ignore_cleanup_errors=True) as scratch:
         told.say("starting Spark, which takes a few seconds")
-        with quiet_session("bankfull lab", Path(scratch)) as spark:
-            yield SparkEngine(spark)
+        with (
+            quiet_session("bankfull lab", Path(scratch)) as spark,
+            contextlib.closing(SparkEngine(spark)) as grid,
+        ):
+            yield grid
 
 
 def _require_spark() -> None:

@@ -166,10 +166,8 @@ class Shedding:
             pieces.append(self._piece(position, some, times, bags[-1]))
         merged = concatenate(pieces, len(self.plan.joins))
         order = np.lexsort((merged.streams, merged.times))
-        # Column by column, so that a part of it is the same kind of array, and needs no kernel of
-        # its own.
         self.work = Work(
-            each(merged, lambda values: np.asfortranarray(values[..., order])),
+            each(merged, lambda values: np.ascontiguousarray(values[..., order])),
             self.bagger.merge(bags, order),
         )
 

@@ -3,7 +3,7 @@
 An experiment (``experiment.py``) declares its paper, the one parameter it varies, its systems,
 seeds and claims; ``grid.py`` runs its cells, one task each, on Spark or in processes; ``claims.py``
 judges; ``store.py`` and ``figures.py`` leave Parquet, verdicts and a figure. To add an experiment:
-a declaration in the file of its paper (``gdj.py``, ``importance.py``, ``everything.py``); a
+a declaration in the file of its paper (``gdj/``, ``importance/``, ``everything.py``); a
 workload: a function in ``workloads.py`` over ``generators.py``; a policy needs nothing here but its
 name among the systems.
 """

@@ -25,7 +25,7 @@ class Exact:
     counts: Ints
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def exact(workload: Workload) -> Exact:
     """Count all results, those completed from ``since`` on."""
     found = [_count(workload, join) for join in workload.joins]
@@ -108,7 +108,7 @@ def in_canonical_order(workload: Workload, values: Sequence[Ints]) -> list[int]:
     return found
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def optimal_ages(workload: Workload) -> tuple[Ints, ...]:
     """Return, for every tuple, the age at which its results per unit of time are the most.
 

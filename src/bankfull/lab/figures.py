@@ -53,6 +53,10 @@ _AXES = {
 }
 _SPARE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 _WIDTH_IN, _HEIGHT_IN, _COLUMNS = 4.6, 3.6, 2
+#: Where the title begins and where the panels do, from the top; how much the legend takes.
+_TITLE_IN, _TOP_IN, _LEGEND_IN = 0.1, 0.2, 1.5
+#: So many places on a logarithmic axis are named themselves, instead of powers of ten.
+_NAMED_MOST = 8
 
 
 def require() -> None:
@@ -85,9 +89,11 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
             plot.set_title(told, fontsize=10)
     handles, labels = plots[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="center right", fontsize=8, frameon=False)
+    # In inches from the top, so that the title is as far from the panels in a tall figure.
     inch = 1 / figure.get_figheight()
-    figure.suptitle(f"{experiment.key} · {experiment.title}", fontsize=10, y=1 - 0.1 * inch)
-    figure.tight_layout(rect=(0, 0, 1 - 1.5 / figure.get_figwidth(), 1 - 0.1 * inch))
+    figure.suptitle(f"{experiment.key} · {experiment.title}", fontsize=10, y=1 - _TITLE_IN * inch)
+    right, top = 1 - _LEGEND_IN / figure.get_figwidth(), 1 - _TOP_IN * inch
+    figure.tight_layout(rect=(0, 0, right, top))
     files = {suffix: path.with_suffix(f".{suffix}") for suffix in ("png", "svg")}
     for file in files.values():
         figure.savefig(file, dpi=150, metadata={"Date": None} if file.suffix == ".svg" else None)
@@ -111,7 +117,7 @@ def _panel(plot: Any, experiment: Experiment, records: Sequence[Record]) -> None
     plot.set_xlabel(_AXES.get(across, across))
     plot.set_ylabel(chart.y)
     if chart.kind != "bar":
-        plot.set_xscale("log" if "x" in chart.log else "linear")
+        _scale_across(plot, "x" in chart.log, sorted({record[chart.x] for record in records}))
     plot.set_yscale("log" if "y" in chart.log else "linear")
     if "y" not in chart.log:
         plot.set_ylim(bottom=0)
@@ -120,6 +126,13 @@ def _panel(plot: Any, experiment: Experiment, records: Sequence[Record]) -> None
     plot.grid(axis="y", alpha=0.3)
     plot.set_axisbelow(True)
     plot.spines[["top", "right"]].set_visible(False)
+
+
+def _scale_across(plot: Any, logarithmic: bool, places: Sequence[Any]) -> None:
+    plot.set_xscale("log" if logarithmic else "linear")
+    if logarithmic and len(places) <= _NAMED_MOST:
+        plot.set_xticks(places, [f"{place:g}" for place in places])
+        plot.minorticks_off()
 
 
 def _style(name: str, number: int) -> dict[str, Any]:

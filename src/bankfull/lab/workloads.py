@@ -32,7 +32,7 @@ def _named(name: str) -> Callable[[Callable[..., Workload]], Callable[..., Workl
     return enter
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def workload(
     name: str, seed: int, quick: bool, options: tuple[tuple[str, Any], ...] = ()
 ) -> Workload:

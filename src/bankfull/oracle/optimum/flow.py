@@ -210,7 +210,9 @@ def _prices(meetings: _Meetings, goal: Goal, nodes: int) -> Iterator[tuple[Ints,
     longest = int(np.bincount(meetings.keeper).max())  # meetings of one tuple
     exact = _whole(meetings.worth)
     primary, secondary = (exact, one) if goal == "importance" else (one, exact)
-    if primary is not None and secondary is not None:
+    # Where all are worth the same, one goal is the other.
+    same = exact is not None and exact[0] > 0 and bool(np.all(exact == exact[0]))
+    if primary is not None and secondary is not None and not same:
         unit = sum(secondary.tolist()) + 1
         if (int(primary.max()) * unit + int(secondary.max())) * longest * nodes < _CEILINGS[0]:
             yield primary * unit + secondary, 0.0
