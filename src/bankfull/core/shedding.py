@@ -381,11 +381,16 @@ class Shedding:
             self.memory.buffers[buffer, m.CAPACITY] = max(1, int(budget * share + 1e-9))
 
     def _for_tuples(self, budget: int) -> int:
-        """Return what a budget leaves for tuples: items that nobody holds take some of it."""
+        """Return what a budget in bytes leaves for stored tuples where there are sets.
+
+        Items that nobody holds take some of it, and so do the policy and the slots and postings of
+        newcomers, a piece of the input at a time.
+        """
         if not (self.bagger and self.shed.in_bytes):
             return budget
         own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
-        return max(1, budget - 2 * budget // _SPARE - own)
+        newcomers = max(64, budget >> 13) * (self.overhead + 8 * self.bagger.post_bytes)
+        return max(1, budget - 2 * budget // _SPARE - own - newcomers)
 
     def resize(self, share: float) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
