@@ -18,7 +18,7 @@ from spark_runs import Runner
 
 import bankfull as bf
 from bankfull.oracle import exact
-from bankfull.spec import Equal, Join, Query, Stream, Ticks
+from bankfull.spec import Equal, Join, Overlap, Query, Stream, Ticks
 from bankfull.testing import Case
 
 Fresh = Callable[[], Runner]
@@ -168,6 +168,63 @@ def test_several_joins_under_one_budget(runner: Fresh, buckets: int, budget: int
     assert (counts["b.copies_lost"] > 0) == (buckets > 1 and budget < 3_000)
     assert counts["a.copies_lost"] == counts["c.copies_lost"] == 0
     for name in "abc":
+        lost = counts[f"{name}.shed"] + counts[f"{name}.evicted"] + counts[f"{name}.expired"]
+        kept = counts[f"{name}.stored"] + counts[f"{name}.waiting"]
+        assert counts[f"{name}.arrived"] == lost + kept == given.tables[name].num_rows
+
+
+# -------------------------------------------------------------------------------------- sets
+
+
+SETS = Query(
+    (Stream("a", "t"), Stream("b", "t")),
+    (Join("join", ("a", "b"), Overlap(("s",), 2), (Ticks(WITHIN),)),),
+)
+
+
+def sets() -> Case:
+    """Two streams of small sets."""
+    random = np.random.default_rng(10)
+    tables = {}
+    for name in "ab":
+        times = np.append(np.sort(random.choice(600, 250, replace=False)), [5000, 5001])
+        drawn = [random.choice(12, size, replace=False) for size in random.integers(0, 5, 250)]
+        held = pa.array([[int(item) for item in one] for one in drawn] + [[], []])
+        tables[name] = pa.table({"t": times, "s": held.cast(pa.list_(pa.int64()))})
+    return Case.of(SETS, **tables)
+
+
+def plan_sets(sources: dict[str, Any], buckets: int | None, budget: int) -> Any:
+    """Write the join as a user would."""
+    given = [bf.stream(sources[n], time="t", name=n) for n in "ab"]
+    shed = bf.shed(memory=bf.tuples(budget), keep="gain")
+    on = bf.overlap("s", at_least=2)
+    return bf.join(*given, on=on, within=WITHIN, overload=shed, buckets=buckets)
+
+
+@pytest.mark.parametrize(("buckets", "budget"), [(1, 40), (4, 60), (4, 3_000)])
+def test_sets_under_a_budget(runner: Fresh, buckets: int, budget: int) -> None:
+    """In one bucket as embedded; over a grid within the budget, copies and all, or exact."""
+    given, spark = sets(), runner()
+    spark.write(given, 90)
+    spark.drain(plan_sets(spark.frames(given), buckets, budget))
+    rows = spark.spark.read.parquet(str(spark.sink)).toArrow()
+    found = Counter(zip(rows["row_a"].to_pylist(), rows["row_b"].to_pylist(), strict=True))
+    whole = Counter(exact(given.query, given.tables)["join"])
+    assert not found - whole
+    if buckets == 1:
+        table = plan_sets(dict(given.tables), None, budget).read_all()
+        embedded = zip(table["row_a"].to_pylist(), table["row_b"].to_pylist(), strict=True)
+        assert found == Counter(embedded)
+    assert found.total() > 0
+    assert (found == whole) == (budget == 3_000)
+    observed = [one["observedMetrics"]["bankfull"] for one in spark.progress]
+    seen = [one for one in observed if one["a.stored"] is not None]
+    levels = [f"{n}.{level}" for n in "ab" for level in ("stored", "copies")]
+    assert max(sum(one[level] for level in levels) for one in seen) <= budget
+    counts = spark.counts()
+    for name in "ab":
+        assert (counts[f"{name}.copies_lost"] > 0) == (buckets > 1 and budget < 3_000)
         lost = counts[f"{name}.shed"] + counts[f"{name}.evicted"] + counts[f"{name}.expired"]
         kept = counts[f"{name}.stored"] + counts[f"{name}.waiting"]
         assert counts[f"{name}.arrived"] == lost + kept == given.tables[name].num_rows

@@ -9,7 +9,7 @@ import pyarrow as pa
 from bankfull.core import JoinPlan
 from bankfull.core.plan import NEVER, ShedPlan
 from bankfull.errors import PlanError
-from bankfull.policies import Shape, resolve
+from bankfull.policies import Policy, Shape, resolve
 from bankfull.spec import Bytes, Equal, Query, Shed
 from bankfull.spec.overload import COMBINATIONS
 
@@ -28,12 +28,8 @@ def shed_plan(
     shed: Shed, query: Query, schemas: Mapping[str, pa.Schema], joins: tuple[JoinPlan, ...]
 ) -> ShedPlan:
     """Resolve what to keep; say clearly what cannot be."""
-    for join in query.joins:
-        if not isinstance(join.predicate, Equal):
-            raise PlanError(
-                f"join {join.name!r} compares sets, which cannot be shed yet: use overload="
-                '"block", or join on equal keys'
-            )
+    policy = resolve(shed.keep)
+    _check_sets(policy, query)
     if shed.recall is not None:
         _check_recall(shed, joins)
     in_bytes = isinstance(shed.memory, Bytes)
@@ -55,7 +51,7 @@ def shed_plan(
     counted = [rows for join in joins for rows in join.rows if rows < NEVER]
     scale = float(max(timed)) if timed else -float(max(counted) * len(query.streams))
     return ShedPlan(
-        resolve(shed.keep),
+        policy,
         Shape(
             spans,
             len(joins),
@@ -78,8 +74,22 @@ def shed_plan(
     )
 
 
+def _check_sets(policy: Policy, query: Query) -> None:
+    for join in query.joins:
+        if not isinstance(join.predicate, Equal) and not policy.sets:
+            raise PlanError(
+                f"join {join.name!r} compares sets, and policy {policy.name!r} knows tuples by a "
+                "single key: take another one, for instance gain or fifo"
+            )
+
+
 def _check_recall(shed: Shed, joins: tuple[JoinPlan, ...]) -> None:
     for join in joins:
+        if not isinstance(join.predicate, Equal):
+            raise PlanError(
+                f"join {join.name!r} compares sets, and recall={shed.recall} is estimated for "
+                "joins on equal keys: give memory= instead"
+            )
         if len(join.streams) > 2 and (len(set(join.span)) > 1 or join.span[0] == NEVER):
             raise PlanError(
                 f"join {join.name!r} has {len(join.streams)} streams, and recall={shed.recall} is "

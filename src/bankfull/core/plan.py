@@ -70,6 +70,7 @@ class Policy(Protocol):
 
     key_stats: ClassVar[int]
     exact_keys: ClassVar[bool]
+    counts_partners: ClassVar[bool]
 
     def start(self, shape: Any) -> Any:
         """Return what the kernel runs, before the first tuple."""

@@ -74,6 +74,19 @@ class Interner:
             rehash(items)
         self.items = items
 
+    def keep(self, numbers: NDArray[np.int64]) -> tuple[Interner, NDArray[np.int64]]:
+        """Return an interner of these items alone, and what each old number has become (or 0)."""
+        fresh, items = Interner(), self.items
+        begin, stop = items.bounds[numbers - 1], items.bounds[numbers]
+        offsets = np.append(0, np.cumsum(stop - begin))
+        where = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], stop - begin)
+        fresh._make_room(len(numbers), int(offsets[-1]))
+        out = np.empty(len(numbers), np.int32)
+        intern(fresh.items, offsets, items.data[where], out)
+        renumbered = np.zeros(self.known + 1, np.int64)
+        renumbered[numbers] = out
+        return fresh, renumbered
+
     def nbytes(self) -> int:
         """Bytes held."""
         return sum(array.nbytes for array in self.items)

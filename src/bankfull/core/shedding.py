@@ -27,6 +27,7 @@ from bankfull.core.arrays import (
     row_bytes,
     same_keys,
 )
+from bankfull.core.bags import ITEM_BYTES, NO_BAGS, TEXT_ROOM, Bagger
 from bankfull.core.emit import emit
 from bankfull.core.index import Found, unseen
 from bankfull.core.interval import Watched
@@ -36,6 +37,7 @@ from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.kernels import memory as m
 from bankfull.kernels.recall import Watch, watch_join
 from bankfull.kernels.shedjoin import (
+    KEYS_FULL,
     OUTPUT_FULL,
     Arrivals,
     Output,
@@ -43,6 +45,7 @@ from bankfull.kernels.shedjoin import (
     fit_budget,
     shed_join,
 )
+from bankfull.kernels.slotsets import Bags
 
 #: Results that the kernel may return at once.
 _RESULTS = 1 << 15
@@ -53,6 +56,8 @@ _PERIOD = 1024
 _CLASSES = 10
 #: At least so many keys are remembered beyond those of stored tuples.
 _KEYS = 256
+#: In bytes, joins on sets remember items that nobody holds in up to this part of the budget.
+_SPARE = 16
 
 
 @dataclass
@@ -60,6 +65,7 @@ class Work:
     """Tuples taken in and not processed yet, in canonical order."""
 
     arrivals: Arrivals
+    bags: Bags = NO_BAGS
     next: int = 0
 
     @property
@@ -82,7 +88,12 @@ class Shedding:
         self.stats = streams * (1 + self.shed.policy.key_stats)
         # A slot with a quarter to spare; nearly two keys, with their part of the hash table.
         slot, key = 8 * (self.words + m.NOTE + m.NOTES + 1), 48 + 16 * streams + 8 * self.stats
-        self.overhead = slot * 5 // 4 + key * 15 // 8
+        self.bagger = Bagger(plan)
+        if self.bagger:
+            slot += 24
+        self.key_bytes = key - 8 + ITEM_BYTES + 8 * TEXT_ROOM
+        keyed = len(self.bagger.joins) < joins
+        self.overhead = slot * 5 // 4 + keyed * key * 15 // 8
         self.policy = self.shed.policy.start(self.shed.shape)
         self.memory = m.Memory(
             whole=np.full((0, self.words), m.NONE, np.int64),
@@ -95,8 +106,14 @@ class Shedding:
             streams=about_streams(plan, own),
             buffers=np.zeros((streams if own else 1, 3), np.int64),
             joins=about_joins(plan),
-            now=np.array([m.NONE, 0, -NEVER, 0, 0], np.int64),
+            now=np.array([m.NONE, 0, -NEVER, 0, 0, m.NONE, 0, 0, NEVER, 0, 0], np.int64),
+            posts=np.zeros((0, m.POST_WORDS), np.int32),
+            weights=np.zeros(0),
+            marks=np.zeros((0, 2), np.int64),
+            scores=np.zeros(0),
+            at_least=np.zeros(joins),
         )
+        self._prepare_sets()
         budget = self.shed.budget
         if self.shed.recall is not None:
             budget = recall.start_budget(budget, self.shed.in_bytes, len(self.memory.buffers))
@@ -112,27 +129,51 @@ class Shedding:
             np.zeros(streams + 1, np.int64),
             np.zeros((streams, 2, _CLASSES), np.int64),
         )
-        self.exact = [keys.is_exact(join.types) for join in plan.joins]
+        self.exact = [
+            n in self.bagger.joins or keys.is_exact(j.types) for n, j in enumerate(plan.joins)
+        ]
         self.work = Work(no_arrivals(joins))
         most = recall.room(self.shed.budget, self.shed.in_bytes)
-        self.watch = recall.new_watch(plan, most) if recall.can_watch(plan) else None
+        watched = recall.can_watch(plan) and not self.bagger
+        self.watch = recall.new_watch(plan, most) if watched else None
         self.guessed = recall.is_guessed(plan)
         #: The most that the budget may be; at the last look at it: number and time of the tuple,
         #: tuples dropped.
         self.steered = np.array([self.shed.budget, 0, -NEVER, 0], np.int64)
         self._room(64, 64)
 
+    def _prepare_sets(self) -> None:
+        """Describe joins on sets to the kernel; their items cost bytes of their own."""
+        counted = self.shed.policy.counts_partners
+        at_least = self.bagger.describe(self.memory.joins, counted)
+        self.memory = self.memory._replace(at_least=at_least)
+        #: Whether the number of items remembered is bounded at every tuple.
+        self.bounded = bool(self.bagger) and self.shed.in_bytes and not self.shed.policy.exact_keys
+        if self.bounded:
+            self.memory.now[m.KEYS_MOST] = 0
+        if self.shed.in_bytes:
+            self.memory.joins[list(self.bagger.joins), m.KEY_BYTES] = self.key_bytes
+
     # ------------------------------------------------------------------------------ taking in
 
     def take(self, rows: dict[int, tuple[pa.RecordBatch, NDArray[np.int64]]]) -> None:
         """Take in rows of some streams, all of them to be processed now."""
         assert not len(self.work.left)
-        pieces = [self._piece(position, *rows[position]) for position in sorted(rows)]
+        pieces, bags = [], []
+        for position in sorted(rows):
+            some, times = rows[position]
+            bags.append(self.bagger.encode(position, some, self.logs[position]))
+            pieces.append(self._piece(position, some, times, bags[-1]))
         merged = concatenate(pieces, len(self.plan.joins))
         order = np.lexsort((merged.streams, merged.times))
-        self.work = Work(each(merged, lambda values: np.ascontiguousarray(values[..., order])))
+        self.work = Work(
+            each(merged, lambda values: np.ascontiguousarray(values[..., order])),
+            self.bagger.merge(bags, order),
+        )
 
-    def _piece(self, position: int, rows: pa.RecordBatch, times: NDArray[np.int64]) -> Arrivals:
+    def _piece(
+        self, position: int, rows: pa.RecordBatch, times: NDArray[np.int64], bags: Bags
+    ) -> Arrivals:
         log = self.logs[position]
         first, count = log.lanes.end, len(times)
         log.append(rows, times)
@@ -140,7 +181,9 @@ class Shedding:
         codes = np.zeros((len(joins), count), np.uint64)
         keyed = np.zeros((len(joins), count), np.bool_)
         for number, join in enumerate(joins):
-            if position in join.streams:
+            if number in self.bagger.joins:
+                keyed[number] = bags.sizes[number] > 0
+            elif position in join.streams:
                 columns = join.columns[join.streams.index(position)]
                 coded, absent = keys.encode([rows.column(c) for c in columns], join.types)
                 codes[number], keyed[number] = coded, ~(absent | unseen(log, rows, join))
@@ -148,14 +191,14 @@ class Shedding:
             np.full(count, position, np.int64),
             times,
             np.arange(first, first + count, dtype=np.int64),
-            self._sizes(rows),
+            self._sizes(position, rows, bags),
             importance_of(rows, self.shed.importance[position]),
             codes,
             keyed,
             uncounted(log.plan, rows),
         )
 
-    def _sizes(self, rows: pa.RecordBatch) -> NDArray[np.int64]:
+    def _sizes(self, position: int, rows: pa.RecordBatch, bags: Bags) -> NDArray[np.int64]:
         """Return what storing each row costs, in the budget's unit."""
         sizes = np.ones(rows.num_rows, np.int64)
         if not self.shed.in_bytes:
@@ -163,7 +206,8 @@ class Shedding:
         payload = np.zeros(rows.num_rows, np.int64)
         for column in rows.columns:
             payload += row_bytes(column)
-        return self.overhead + payload * 13 // 8
+        sizes = self.overhead + payload * 13 // 8
+        return sizes + self.bagger.row_bytes(position, rows, bags) if self.bagger else sizes
 
     # ------------------------------------------------------------------------------ processing
 
@@ -175,13 +219,15 @@ class Shedding:
         room = _RESULTS
         while len(self.work.left) and most > 0:
             stop = min(self.work.next + self._piece_size(), len(self.work.arrivals.times))
-            self._make_room(stop - self.work.next)
+            self._make_room(self.work.next, stop)
             part = each(self.work.arrivals, itemgetter((..., slice(stop))))
             found = new_output(room)
             before = self.work.next
             self.work.next, count, compared, why = shed_join(
-                part, self.memory, self.policy, self.rules, found, before
+                part, self.work.bags, self.memory, self.policy, self.rules, found, before
             )
+            if why == KEYS_FULL:
+                self._forget_items()
             if why == OUTPUT_FULL and self.work.next == before:
                 room *= 2  # one tuple has more results than fit
                 continue
@@ -194,6 +240,7 @@ class Shedding:
             counts[self.plan.joins[0].name].compared += compared
         if not len(self.work.left):
             self.work = Work(no_arrivals(len(self.plan.joins)))
+            self._tidy_items()
             for position in range(len(self.logs)):
                 self._compact(position)
         return output, bool(len(self.work.left))
@@ -295,7 +342,8 @@ class Shedding:
         """Return everything that decides, in one order."""
         own = [value for value in self.policy if isinstance(value, np.ndarray)]
         budget = np.array([self.rules.budget, *self.steered], np.int64)
-        return [*self.memory, *self.rules[-4:], budget, *(self.watch or ()), *own]
+        known = self.bagger.arrays()
+        return [*self.memory, *self.rules[-4:], budget, *(self.watch or ()), *known, *own]
 
     def load(self, arrays: list[NDArray[Any]]) -> None:
         """Take over what :meth:`arrays` gave."""
@@ -308,6 +356,7 @@ class Shedding:
         if self.watch is not None:
             self.watch = Watch(*arrays[count : count + len(self.watch)])
             count += len(self.watch)
+        count += self.bagger.load(arrays[count:])
         own = iter(arrays[count:])
         values = [next(own) if isinstance(v, np.ndarray) else v for v in self.policy]
         self.policy = type(self.policy)(*values)
@@ -316,7 +365,8 @@ class Shedding:
         """Bytes of payload, slots, keys, the policy's own arrays and tuples kept aside."""
         arrays: list[NDArray[Any]] = [*self.memory, *(self.watch or ())]
         arrays += [value for value in self.policy if isinstance(value, np.ndarray)]
-        return sum(log.nbytes() for log in self.logs) + sum(a.nbytes for a in arrays)
+        held = sum(a.nbytes for a in arrays) + self.bagger.nbytes()
+        return held + sum(log.nbytes() for log in self.logs)
 
     # ------------------------------------------------------------------------------- the arrays
 
@@ -326,8 +376,21 @@ class Shedding:
         if shares is None:
             buffers = len(self.memory.buffers)
             shares = (1.0 / buffers,) * buffers
+        budget = self._for_tuples(budget)
         for buffer, share in enumerate(shares):
             self.memory.buffers[buffer, m.CAPACITY] = max(1, int(budget * share + 1e-9))
+
+    def _for_tuples(self, budget: int) -> int:
+        """Return what a budget in bytes leaves for stored tuples where there are sets.
+
+        Items that nobody holds take some of it, and so do the policy and the slots and postings of
+        newcomers, a piece of the input at a time.
+        """
+        if not (self.bagger and self.shed.in_bytes):
+            return budget
+        own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
+        newcomers = max(64, budget >> 13) * (self.overhead + 8 * self.bagger.post_bytes)
+        return max(1, budget - 2 * budget // _SPARE - own - newcomers)
 
     def resize(self, share: float) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
@@ -350,14 +413,21 @@ class Shedding:
         self.rules = self.rules._replace(budget=budget)
         fit_budget(self.memory, self.policy, self.rules)
 
-    def _make_room(self, arrivals: int) -> None:
-        if int(self.memory.now[m.SEQ_NEXT]) % _PERIOD == 0:
+    def _make_room(self, start: int, stop: int) -> None:
+        if int(self.memory.now[m.SEQ_NEXT]) % _PERIOD == 0 and not self.bounded:
             self._forget_keys()
+        arrivals = stop - start
         stored = int(self.memory.buffers[:, m.HEAPED].sum())
         slots = stored + arrivals
         if not self.shed.in_bytes:
             slots = min(slots, self.shed.budget)
-        self._room(slots + 1, int(self.memory.now[m.KEYS_USED]) + arrivals * len(self.plan.joins))
+        items = int(self.work.bags.sizes[:, start:stop].sum())
+        numbers = int(self.memory.now[m.KEYS_USED]) + arrivals * len(self.plan.joins) + items
+        if self.bounded:
+            numbers = min(numbers, int(self.memory.now[m.KEYS_MOST]))
+        self._room(slots + 1, numbers)
+        if items:
+            self._room_for_items(items)
 
     def _room(self, slots: int, numbers: int) -> None:
         """Have so many slots and numbers for keys."""
@@ -375,10 +445,49 @@ class Shedding:
             heap = np.zeros((len(memory.heap), wanted), np.int64)
             heap[:, :have] = memory.heap
             memory = memory._replace(whole=whole, real=real, heap=heap)
+            if self.bagger:
+                marks = np.zeros((wanted, 2), np.int64)
+                marks[:have] = memory.marks
+                memory = memory._replace(marks=marks, scores=np.zeros(wanted))
         self.memory = memory
         if numbers > len(memory.codes):
             used = int(memory.now[m.KEYS_USED])
             self._number_keys(np.arange(used), numbers + numbers // 8 + 64)
+
+    def _room_for_items(self, items: int) -> None:
+        """Have so many free postings."""
+        memory, have = self.memory, len(self.memory.posts)
+        used = int(memory.now[m.POSTS_USED])
+        if used + items <= have:
+            return
+        wanted = (used + items) * 5 // 4
+        posts = np.full((wanted, m.POST_WORDS), m.NONE, np.int32)
+        posts[:have] = memory.posts
+        posts[have:, m.POST_NEXT] = [*range(have + 1, wanted), int(memory.now[m.POST_FREE])]
+        memory.now[m.POST_FREE] = have
+        weights = np.zeros(wanted if self.bagger.weighted else 0)
+        weights[:have] = memory.weights
+        self.memory = memory._replace(posts=posts, weights=weights)
+
+    def _forget_items(self) -> None:
+        """Forget items that nobody holds, the rarest first, so that those of the next tuple fit."""
+        memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
+        held = memory.lists[:used, 1::2].sum(axis=1) > 0
+        spare = max(16, self.rules.budget // _SPARE // self.key_bytes)
+        wanted = len(self.plan.joins) + int(self.work.bags.sizes[:, self.work.next].sum())
+        seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
+        seen[held] = np.inf
+        keep = np.sort(np.argsort(-seen, kind="stable")[: int(held.sum()) + spare // 2])
+        most = int(held.sum()) + spare // 2 + max(spare - spare // 2, wanted)
+        memory.now[m.KEYS_MOST] = most
+        memory.now[m.HELD_LEAST] = memory.now[m.HELD] - spare
+        self._number_keys(keep, most)
+
+    def _tidy_items(self) -> None:
+        """Give up numbers of items that were forgotten."""
+        used = int(self.memory.now[m.KEYS_USED])
+        if self.bagger and self.bagger.tidy(self.memory.codes[:used], self.shed.in_bytes):
+            self._number_keys(np.arange(used), len(self.memory.codes))
 
     def _forget_keys(self) -> None:
         """Forget keys of nobody stored, the rarest first, where the policy allows it."""
@@ -407,7 +516,9 @@ class Shedding:
         renumbered[keep] = np.arange(len(keep))
         for join in range(len(self.plan.joins)):
             at = m.LINKS + 3 * join
-            memory.whole[:, at] = renumbered[np.clip(memory.whole[:, at], -1, used)]
+            if join not in self.bagger.joins:
+                memory.whole[:, at] = renumbered[np.clip(memory.whole[:, at], -1, used)]
+        memory.posts[:, m.POST_KEY] = renumbered[memory.posts[:, m.POST_KEY]]
         before = memory.codes
         self.memory = memory._replace(table=table, codes=codes, lists=lists, stats=stats)
         m.number_again(self.memory, keep, before)

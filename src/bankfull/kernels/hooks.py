@@ -66,7 +66,10 @@ def enter(policy: Any, memory: Memory, slot: int, time: int) -> None:
 
 @hook
 def arrived(policy: Any, memory: Memory, key: int, stream: int, importance: float, t: int) -> None:
-    """Learn that a tuple with this key has arrived on a stream, before it is stored or not."""
+    """Learn that a tuple with this key has arrived on a stream, before it is stored or not.
+
+    In a join on sets it is called for every item of the tuple.
+    """
 
 
 @hook

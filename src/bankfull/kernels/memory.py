@@ -6,6 +6,11 @@ stream by age. A *buffer* is what a budget bounds: one for all streams, or one a
 has the tuple that goes first at the top: smallest priority, then both ties, then the oldest.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
 policies; who calls the kernels keeps enough numbers free.
+
+In a join on sets every item of a tuple is a key. A tuple's items are *postings*: rows of ``posts``,
+chained in the order of their values, each in the list of its item and stream, newest first too.
+``whole`` then holds, of a join, the first posting, how many there are, and how many stored tuples
+agree. Free postings form a list. ``slotsets.py`` searches them.
 """
 
 from __future__ import annotations
@@ -20,7 +25,8 @@ from bankfull.kernels.hashing import GOLDEN
 
 NONE = -1
 #: Columns of ``whole``; COPY is 1 if another copy of the tuple is the one that is counted. From
-#: LINKS on three a join: number of the key, next and previous tuple.
+#: LINKS on three a join: number of the key, next and previous tuple; of a join on sets: first
+#: posting, postings, stored tuples that agree.
 STREAM, TIME, SEQ, ROW, SIZE, NTH, PLACE, OLDER, NEWER, BUFFER, COPY, LINKS = range(12)
 #: Columns of ``real``; notes belong to the policy.
 PRIORITY, TIE, LAST_TIE, IMPORTANCE, NOTE = range(5)
@@ -31,11 +37,22 @@ STORED, SHED, EVICTED, EXPIRED, COPIES_LOST = range(6, 11)
 STREAM_WORDS = 11
 #: Columns of ``buffers``.
 USED, CAPACITY, HEAPED = range(3)
-#: Elements of ``now``.
+#: Elements of ``now``; of joins on sets: the first free posting, how many are not, the largest mark
+#: given out (``slotsets.py``), how many keys there may be, how many items are held (once for each
+#: stream), and at least how many must be before keys are numbered anew.
 FREE, SEQ_NEXT, TIME_NOW, KEYS_USED, DRAWS = range(5)
-#: Columns of ``joins``: how many streams, then five each of streams, spans, rows.
+POST_FREE, POSTS_USED, MARKED, KEYS_MOST, HELD, HELD_LEAST = range(5, 11)
+#: Columns of ``joins``: how many streams, then five each of streams, spans, rows; how it compares,
+#: which stream's sets must lie within, what an item of nobody else costs in bytes, and whether
+#: stored tuples that agree are counted.
 WIDTH, MEMBER, MEMBER_SPAN, MEMBER_ROWS = 0, 1, 6, 11
-JOIN_WORDS = 16
+KIND, CONTAINED, KEY_BYTES, COUNTED = range(16, 20)
+JOIN_WORDS = 20
+#: How a join compares: one key, or sets by items in common, by containment, by inner product.
+EQUAL, OVERLAP, CONTAINS, PRODUCT = range(4)
+#: Columns of ``posts``: tuple, item, older and newer posting of the item, next one of the tuple.
+POST_SLOT, POST_KEY, POST_OLDER, POST_NEWER, POST_NEXT = range(5)
+POST_WORDS = 5
 
 
 class Memory(NamedTuple):
@@ -52,6 +69,11 @@ class Memory(NamedTuple):
     buffers: Int64
     joins: Int64
     now: Int64
+    posts: NDArray[np.int32]
+    weights: Float64
+    marks: Int64
+    scores: Float64
+    at_least: Float64
 
 
 @inlined
@@ -162,6 +184,111 @@ def held(memory: Memory, key: int, stream: int) -> Any:
 
 
 @inlined
+def first_key(memory: Memory, slot: int, join: int) -> Any:
+    """Return where the keys of a tuple in a join begin, or NONE; a set has one for every item."""
+    return memory.whole[slot, LINKS + 3 * join]
+
+
+@inlined
+def key_at(memory: Memory, join: int, place: int) -> Any:
+    """Return the number of the key at a place of :func:`first_key` or :func:`next_key`."""
+    return place if memory.joins[join, KIND] == EQUAL else np.int64(memory.posts[place, POST_KEY])
+
+
+@inlined
+def next_key(memory: Memory, join: int, place: int) -> Any:
+    """Return where a tuple's next key is, or NONE."""
+    return NONE if memory.joins[join, KIND] == EQUAL else np.int64(memory.posts[place, POST_NEXT])
+
+
+@inlined
+def pooled(memory: Memory, join: int, stream: int, so_far: float, more: float) -> float:
+    """Return what several keys of a tuple promise together; ``so_far`` is below 0 at the first.
+
+    Their sum: the items that the tuple may expect to have in common with arrivals. Where a partner
+    must have all of them, the least.
+    """
+    if so_far < 0.0:
+        return more
+    about = memory.joins[join]
+    if about[KIND] == CONTAINS and about[CONTAINED] == stream:
+        return min(so_far, more)
+    return so_far + more
+
+
+@inlined
+def _link_items(memory: Memory, slot: int, join: int) -> None:
+    """Enter a tuple in the lists of its items; who is the first to hold one pays for it."""
+    posts, stream = memory.posts, memory.whole[slot, STREAM]
+    post = memory.whole[slot, LINKS + 3 * join]
+    while post >= 0:
+        about = memory.lists[posts[post, POST_KEY], 2 * stream : 2 * stream + 2]
+        first = about[0]
+        posts[post, POST_OLDER] = first
+        posts[post, POST_NEWER] = NONE
+        if first >= 0:
+            posts[first, POST_NEWER] = post
+        else:
+            memory.buffers[memory.whole[slot, BUFFER], USED] += memory.joins[join, KEY_BYTES]
+            memory.now[HELD] += 1
+        about[0] = post
+        about[1] += 1
+        post = posts[post, POST_NEXT]
+
+
+@inlined
+def _unlink_items(memory: Memory, slot: int, join: int) -> None:
+    """Take a tuple out of the lists of its items and free its postings."""
+    posts, stream = memory.posts, memory.whole[slot, STREAM]
+    post = memory.whole[slot, LINKS + 3 * join]
+    while post >= 0:
+        about = memory.lists[posts[post, POST_KEY], 2 * stream : 2 * stream + 2]
+        older, newer = posts[post, POST_OLDER], posts[post, POST_NEWER]
+        if newer >= 0:
+            posts[newer, POST_OLDER] = older
+        else:
+            about[0] = older
+        if older >= 0:
+            posts[older, POST_NEWER] = newer
+        about[1] -= 1
+        if about[1] == 0:
+            memory.buffers[memory.whole[slot, BUFFER], USED] -= memory.joins[join, KEY_BYTES]
+            memory.now[HELD] -= 1
+        post = posts[post, POST_NEXT]
+    free_items(memory, slot, join)
+
+
+@inlined
+def free_items(memory: Memory, slot: int, join: int) -> None:
+    """Give the postings of a tuple that is in no list back."""
+    post = memory.whole[slot, LINKS + 3 * join]
+    memory.whole[slot, LINKS + 3 * join] = NONE
+    while post >= 0:
+        following = memory.posts[post, POST_NEXT]
+        memory.posts[post, POST_KEY] = NONE
+        memory.posts[post, POST_NEXT] = memory.now[POST_FREE]
+        memory.now[POST_FREE] = post
+        memory.now[POSTS_USED] -= 1
+        post = following
+
+
+@kernel
+def link_sets(memory: Memory, slot: int) -> None:
+    """Enter a tuple in the lists of joins on sets."""
+    for join in range(memory.joins.shape[0]):
+        if memory.joins[join, KIND] != EQUAL:
+            _link_items(memory, slot, join)
+
+
+@kernel
+def unlink_sets(memory: Memory, slot: int) -> None:
+    """Take a tuple out of the lists of joins on sets."""
+    for join in range(memory.joins.shape[0]):
+        if memory.joins[join, KIND] != EQUAL:
+            _unlink_items(memory, slot, join)
+
+
+@inlined
 def link(memory: Memory, slot: int) -> None:
     """Enter a tuple at the new end of its stream's list and of the lists of its keys."""
     whole = memory.whole
@@ -175,7 +302,11 @@ def link(memory: Memory, slot: int) -> None:
         memory.streams[stream, OLDEST] = slot
     memory.streams[stream, NEWEST] = slot
     memory.streams[stream, STORED] += 1 - whole[slot, COPY]
+    if memory.posts.shape[0] > 0:
+        link_sets(memory, slot)
     for join in range(memory.joins.shape[0]):
+        if memory.joins[join, KIND] != EQUAL:
+            continue
         at = LINKS + 3 * join
         key = whole[slot, at]
         if key >= 0:
@@ -203,7 +334,11 @@ def unlink(memory: Memory, slot: int) -> None:
     else:
         memory.streams[stream, NEWEST] = older
     memory.streams[stream, STORED] -= 1 - whole[slot, COPY]
+    if memory.posts.shape[0] > 0:
+        unlink_sets(memory, slot)
     for join in range(memory.joins.shape[0]):
+        if memory.joins[join, KIND] != EQUAL:
+            continue
         at = LINKS + 3 * join
         key = whole[slot, at]
         if key >= 0:
@@ -223,31 +358,47 @@ def unlink(memory: Memory, slot: int) -> None:
 
 @inlined
 def partners_stored(memory: Memory, slot: int) -> int:
-    """Return how many stored tuples of other streams agree with this one, over all joins."""
+    """Return how many stored tuples of other streams agree with this one, over all joins.
+
+    In a join on sets that is counted when a tuple arrives, and kept up to date for policies that
+    say so (``counts_partners``).
+    """
     total = 0
     own = memory.whole[slot, STREAM]
     for join in range(memory.joins.shape[0]):
         key = memory.whole[slot, LINKS + 3 * join]
-        if key >= 0:
-            for member in range(memory.joins[join, WIDTH]):
-                stream = memory.joins[join, MEMBER + member]
-                if stream != own:
-                    total += memory.lists[key, 2 * stream + 1]
+        if key < 0:
+            continue
+        if memory.joins[join, KIND] != EQUAL:
+            total += memory.whole[slot, LINKS + 3 * join + 2]
+            continue
+        for member in range(memory.joins[join, WIDTH]):
+            stream = memory.joins[join, MEMBER + member]
+            if stream != own:
+                total += memory.lists[key, 2 * stream + 1]
     return total
 
 
 @inlined
 def partners_arrived(memory: Memory, slot: int) -> float:
-    """Return how many tuples of other streams that agree with this one have arrived so far."""
+    """Return how many tuples of other streams that agree with this one have arrived so far.
+
+    In a join on sets nobody can know that of tuples that are gone: it is what the counts of the
+    tuple's items promise together (:func:`pooled`).
+    """
     total = 0.0
     own = memory.whole[slot, STREAM]
     for join in range(memory.joins.shape[0]):
-        key = memory.whole[slot, LINKS + 3 * join]
-        if key >= 0:
-            for member in range(memory.joins[join, WIDTH]):
-                stream = memory.joins[join, MEMBER + member]
-                if stream != own:
-                    total += memory.stats[key, stream]
+        for member in range(memory.joins[join, WIDTH]):
+            stream = memory.joins[join, MEMBER + member]
+            if stream != own:
+                promised = -1.0
+                place = first_key(memory, slot, join)
+                while place >= 0:
+                    count = memory.stats[key_at(memory, join, place), stream]
+                    promised = pooled(memory, join, own, promised, count)
+                    place = next_key(memory, join, place)
+                total += max(promised, 0.0)
     return total
 
 

@@ -26,11 +26,13 @@ from bankfull.kernels.memory import (
     COPIES_LOST,
     COPY,
     DRAWS,
+    EQUAL,
     EVICTED,
     EXPIRED,
     FREE,
     HEAPED,
     IMPORTANCE,
+    KIND,
     LINKS,
     MEMBER,
     MEMBER_ROWS,
@@ -65,9 +67,16 @@ from bankfull.kernels.memory import (
     sift,
     unlink,
 )
+from bankfull.kernels.sethooks import (
+    count_company,
+    keys_fit,
+    learn_items,
+    tell_agreement_of_sets,
+)
+from bankfull.kernels.slotsets import Bags, forgo_items, items_bytes, meet_sets, take_items
 
 #: Why the kernel returned.
-DONE, OUTPUT_FULL = 0, 1
+DONE, OUTPUT_FULL, KEYS_FULL = 0, 1, 2
 #: How the importance of a result follows from its members'.
 MIN, MAX, SUM, PRODUCT, AVERAGE = range(5)
 #: Tuples after which shares and chances follow the streams' rates anew.
@@ -123,13 +132,14 @@ class Output(NamedTuple):
     importance: Float64
 
 
-@inlined
+@kernel
 def _remove(policy: Any, memory: Memory, slot: int, t: int) -> None:
     hooks.left(policy, memory, slot)
     if not hooks.drifts(policy):
         pull(memory, slot)
     else:
         _swap_out(memory, slot)
+    count_company(policy, memory, slot, t, -1)
     if hooks.watches_company(policy):
         _tell_company(policy, memory, slot, t, True)
     else:
@@ -150,12 +160,13 @@ def _swap_out(memory: Memory, slot: int) -> None:
 
 @inlined
 def _tell_company(policy: Any, memory: Memory, slot: int, t: int, leaves: bool) -> None:
-    """Tell all stored tuples that agree with one that it has come or gone."""
+    """Tell all stored tuples that have a key in common with one that it has come or gone."""
     own = memory.whole[slot, STREAM]
     count = memory.joins.shape[0]
     keys = np.empty(count, np.int64)
     for join in range(count):
-        keys[join] = memory.whole[slot, LINKS + 3 * join]
+        equal = memory.joins[join, KIND] == EQUAL
+        keys[join] = memory.whole[slot, LINKS + 3 * join] if equal else NONE
     if leaves:
         unlink(memory, slot)
     for join in range(count):
@@ -383,14 +394,23 @@ def _follow_rates(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
 
 @kernel
 def shed_join(
-    arrivals: Arrivals, memory: Memory, policy: Any, rules: Rules, out: Output, start: int
+    arrivals: Arrivals,
+    bags: Bags,
+    memory: Memory,
+    policy: Any,
+    rules: Rules,
+    out: Output,
+    start: int,
 ) -> tuple[int, int, int, int]:
     """Process arrivals from ``start`` on; returns (next, results, comparisons, why it stopped)."""
     count = 0
     compared = 0
     joins = memory.joins.shape[0]
+    sets = bags.sizes.shape[0] > 0
     at = np.zeros(8, np.int64)
     for i in range(start, arrivals.times.size):
+        if sets and not keys_fit(memory, bags, i):
+            return i, count, compared, KEYS_FULL
         s = arrivals.streams[i]
         t = arrivals.times[i]
         new_instant = t > memory.now[TIME_NOW]
@@ -401,18 +421,26 @@ def shed_join(
         slot = memory.now[FREE]
         before = count
         for join in range(joins):
-            if arrivals.keyed[join, i]:
+            if not arrivals.keyed[join, i]:
+                memory.whole[slot, LINKS + 3 * join] = NONE
+                continue
+            if memory.joins[join, KIND] == EQUAL:
                 key = key_number(memory, arrivals.codes[join, i], join)
                 memory.whole[slot, LINKS + 3 * join] = key
                 count, steps = _search(
                     memory, join, key, s, t, arrivals.rows[i], arrivals.importance[i],
                     rules.combine, out, count, at,
                 )  # fmt: skip
-                if count < 0:
-                    return i, before, compared, OUTPUT_FULL
-                compared += steps
             else:
-                memory.whole[slot, LINKS + 3 * join] = NONE
+                take_items(memory, bags, join, i, slot)
+                first = count
+                count, steps = meet_sets(memory, join, slot, s, t, arrivals.rows[i], out, count)
+                _worth_of_pairs(memory, arrivals.importance[i], rules.combine, out, first, count)
+            if count < 0:
+                if sets:
+                    forgo_items(memory, slot)
+                return i, before, compared, OUTPUT_FULL
+            compared += steps
         for result in range(before, count):
             for member in range(memory.joins[out.joins[result], WIDTH]):
                 partner = out.slots[member, result]
@@ -423,22 +451,45 @@ def shed_join(
                 ):
                     sift(memory, partner)
         for join in range(joins):
+            if memory.joins[join, KIND] != EQUAL:
+                learn_items(policy, memory, join, slot, s, arrivals.importance[i], t)
+        for join in range(joins):
             key = memory.whole[slot, LINKS + 3 * join]
-            if key >= 0:
+            if key >= 0 and memory.joins[join, KIND] == EQUAL:
                 memory.stats[key, s] += 1.0
                 hooks.arrived(policy, memory, key, s, arrivals.importance[i], t)
                 if hooks.watches_agreement(policy):
                     _tell_agreement(policy, memory, join, key, s, t)
+        if sets and hooks.watches_agreement(policy):
+            for join in range(joins):
+                if memory.joins[join, KIND] != EQUAL:
+                    tell_agreement_of_sets(policy, memory, join, slot, s, t)
         seq = memory.now[SEQ_NEXT]
         memory.now[SEQ_NEXT] = seq + 1
         memory.streams[s, ARRIVED] += 1
         _admit(policy, memory, rules, arrivals, i, slot, seq)
+        if sets and memory.whole[slot, STREAM] == NONE:
+            forgo_items(memory, slot)
         if rules.proportional or rules.unbiased:
             rules.period[s] += 1
             if (seq + 1) % PERIOD == 0:
                 _follow_rates(policy, memory, rules, t)
         hooks.processed(policy, memory, s, t)
     return arrivals.times.size, count, compared, DONE
+
+
+@inlined
+def _worth_of_pairs(
+    memory: Memory, importance: float, combine: int, out: Output, start: int, stop: int
+) -> None:
+    """Write the importance of results of an arrival with one stored partner each."""
+    for result in range(start, stop):
+        partner = max(out.slots[0, result], out.slots[1, result])
+        other = memory.real[partner, IMPORTANCE]
+        out.importance[result] = _worth(
+            combine, importance + other, importance * other,
+            min(importance, other), max(importance, other), 2,
+        )  # fmt: skip
 
 
 @inlined
@@ -449,7 +500,9 @@ def _admit(
     s, t, size = arrivals.streams[i], arrivals.times[i], arrivals.sizes[i]
     about = memory.streams[s]
     buffer = about[OWN_BUFFER]
-    dropped = size > memory.buffers[buffer, CAPACITY]
+    sets = memory.posts.shape[0] > 0
+    alone = size + items_bytes(memory, slot, s, True) if sets else size
+    dropped = alone > memory.buffers[buffer, CAPACITY]
     if rules.sample[s] > 0.0:
         dropped = dropped or draw(rules.seed + 1, seq) < rules.sample[s]
     if dropped:
@@ -462,7 +515,10 @@ def _admit(
     memory.real[slot, IMPORTANCE] = arrivals.importance[i]
     if hooks.competes(policy):
         hooks.enter(policy, memory, slot, t)
-    while memory.buffers[buffer, USED] + size > memory.buffers[buffer, CAPACITY]:
+    while True:
+        wanted = size + items_bytes(memory, slot, s, False) if sets else size
+        if memory.buffers[buffer, USED] + wanted <= memory.buffers[buffer, CAPACITY]:
+            break
         victim = _victim(policy, memory, buffer, t, rules.seed)
         kept = memory.real[victim, PRIORITY]
         if hooks.bounds(policy):  # what is compared is no bound; in the heap it stays one
@@ -492,6 +548,7 @@ def _admit(
         if hooks.bounds(policy):
             hooks.weigh(policy, memory, slot, t)
         push(memory, slot)
+    count_company(policy, memory, slot, t, 1)
     if hooks.watches_company(policy):
         if hooks.company(policy, memory, slot, t) and not hooks.drifts(policy):
             sift(memory, slot)

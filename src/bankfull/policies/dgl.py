@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class Dgl(Policy):
     Cost: partners times the logarithm of the buffer.
     """
 
+    counts_partners: ClassVar[bool] = True
     gain: float = 1.0
     decay: float = 0.01
 

@@ -6,7 +6,7 @@ The third of them, a rolling mean of the first, is in ``cumulative.py``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import inlined, rule
@@ -40,6 +40,7 @@ class MultiplicativeState(NamedTuple):
 class Formula(Policy):
     """The weights or exponents of importance, partners and time."""
 
+    counts_partners: ClassVar[bool] = True
     alpha: float = 1.0
     beta: float = 1.0
     delta: float = 0.0

@@ -14,7 +14,6 @@ from bankfull.kernels.memory import (
     HEAPED,
     IMPORTANCE,
     KEYS_USED,
-    LINKS,
     MEMBER,
     NOTE,
     OWN_BUFFER,
@@ -26,6 +25,10 @@ from bankfull.kernels.memory import (
     WIDTH,
     Memory,
     draw,
+    first_key,
+    key_at,
+    next_key,
+    pooled,
     sift,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
@@ -217,19 +220,20 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
     importance = int(memory.real[slot, _CLASS])
     total = 0.0
     for join in range(memory.joins.shape[0]):
-        key = memory.whole[slot, LINKS + 3 * join]
-        if key < 0:
-            continue
         for member in range(memory.joins[join, WIDTH]):
             o = memory.joins[join, MEMBER + member]
             if o == own:
                 continue
-            factors = policy.factors[join, o]
-            arrivals = factors[2, 0]
-            for another in range(memory.joins[join, WIDTH]):
-                s = memory.joins[join, MEMBER + another]
-                arrivals += _weighted(memory, key, s, now, factors[0 if s == o else 1])
-            total += arrivals * policy.worth[o, importance]
+            factors, promised = policy.factors[join, o], -1.0
+            place = first_key(memory, slot, join)
+            while place >= 0:
+                key, arrivals = key_at(memory, join, place), factors[2, 0]
+                for another in range(memory.joins[join, WIDTH]):
+                    s = memory.joins[join, MEMBER + another]
+                    arrivals += _weighted(memory, key, s, now, factors[0 if s == o else 1])
+                promised = pooled(memory, join, own, promised, arrivals)
+                place = next_key(memory, join, place)
+            total += max(promised, 0.0) * policy.worth[o, importance]
     return total
 
 

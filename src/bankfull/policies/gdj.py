@@ -13,7 +13,6 @@ from bankfull.kernels.compiler import Float64, Int64, inlined, rule
 from bankfull.kernels.memory import (
     BUFFER,
     HEAPED,
-    LINKS,
     MEMBER,
     NOTE,
     OWN_BUFFER,
@@ -24,7 +23,10 @@ from bankfull.kernels.memory import (
     TIME_NOW,
     WIDTH,
     Memory,
+    first_key,
     goes_before,
+    key_at,
+    next_key,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
 
@@ -63,7 +65,8 @@ class Gdj(Policy):
     of what was given out (3). ``initial="auto"`` tunes itself by regret: a partner that comes
     within the window for a tuple that was evicted before its first result moves the percentile
     up, one for a tuple that had earned credit moves it down, each in proportion to how rare its
-    sort is among the evicted. It rests where both sorts are missed equally.
+    sort is among the evicted. It rests where both sorts are missed equally. In joins on sets a
+    tuple with one of its items stands for a partner there.
 
     Reference: GreedyDual-Join, section 4.1, Algorithm 1, and 5.2 (methods). Deviations: the
     percentile is by nearest rank after the victim has left; the feedback is ours, the paper only
@@ -191,10 +194,12 @@ def _left(policy: GdjState, memory: Memory, slot: int) -> None:
     policy.gone[buffer, sort] += 1.0
     at = memory.streams.shape[0] + 2 * stream
     for join in range(memory.joins.shape[0]):
-        key = memory.whole[slot, LINKS + 3 * join]
-        if key >= 0:
+        place = first_key(memory, slot, join)
+        while place >= 0:
+            key = key_at(memory, join, place)
             memory.stats[key, at + _WHEN] = float(memory.whole[slot, TIME])
             memory.stats[key, at + _SORT] = 1.0 + sort
+            place = next_key(memory, join, place)
 
 
 @rule(hooks.arrived, GdjState)

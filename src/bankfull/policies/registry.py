@@ -45,6 +45,11 @@ class Policy:
     key_stats: ClassVar[int] = 0
     #: Whether keys must be remembered for ever (exact counts) or may be forgotten when many.
     exact_keys: ClassVar[bool] = False
+    #: Whether ``partners_stored`` is asked of tuples already stored, which costs joins on sets a
+    #: search for each tuple that comes or goes; without it they know what it was on arrival.
+    counts_partners: ClassVar[bool] = False
+    #: Whether the policy has a meaning in joins on sets, where a tuple has a key for every item.
+    sets: ClassVar[bool] = True
 
     def start(self, shape: Shape) -> Any:
         """Return a named tuple of parameters and arrays, as it is before the first tuple."""

@@ -55,11 +55,13 @@ class S3Fifo(Policy):
 
     Reference: Yang et al., *FIFO Queues are All You Need for Cache Eviction*. Deviations: a tuple
     is used when it is part of a result, and once is enough to pass the trial; a key is a ghost for
-    as many arrivals as there are places; expired tuples leave ghosts too.
+    as many arrivals as there are places; expired tuples leave ghosts too. Not for joins on sets:
+    no set comes a second time, and single items always do.
     Cost: constant; a tuple moves once for each time that it was used.
     """
 
     key_stats: ClassVar[int] = 1
+    sets: ClassVar[bool] = False
     small: float = 0.1
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import rule
@@ -69,6 +69,8 @@ class Dimpprob(Policy):
     Reference: Ojewole, Zhu, Hou, section 4.3.3; ties as in SIMPPROB.
     Cost: partners times the logarithm of the buffer.
     """
+
+    counts_partners: ClassVar[bool] = True
 
     def start(self, shape: Shape) -> DimpprobState:
         return DimpprobState(shape.seed)

@@ -28,6 +28,7 @@ from bankfull.oracle.shedding.importance import Dgl, Dimpprob, Simp, Simpprob
 from bankfull.oracle.shedding.memory import Arrival, JoinSpec, Memory
 from bankfull.oracle.shedding.policy import Policy
 from bankfull.oracle.shedding.queues import S3Fifo, Sieve
+from bankfull.oracle.shedding.sets import SetJoin
 from bankfull.oracle.shedding.simulate import Trace, simulate
 
 #: Every twin by the public name of its policy; an age that is learned has one of its own.
@@ -69,6 +70,7 @@ __all__ = [
     "Prob",
     "Random",
     "S3Fifo",
+    "SetJoin",
     "Sieve",
     "Simp",
     "Simpprob",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bankfull.oracle.shedding.memory import Arrival, Memory
 from bankfull.oracle.shedding.policy import Policy, Standing
@@ -14,11 +14,22 @@ class Prob(Policy):
 
     Reference: paper `gdj`, 3.1. Everything that arrived counts, for all time: shed, evicted and
     expired tuples, and the present one for the stored tuples of other streams. With several joins
-    or several other streams the counts are added.
+    or several other streams the counts are added. Counted when a tuple arrives and whenever one
+    comes that agrees with it; of equal keys, nothing changes in between.
     """
 
+    count: dict[int, int] = field(init=False, repr=False, default_factory=dict)
+
+    def begin(self) -> None:
+        self.count = {}
+
+    def arrived(self, x: Arrival, memory: Memory) -> None:
+        for u in [x, *memory.stored]:
+            if u is x or memory.agree(x, u):
+                self.count[u.seq] = memory.frequency(u)
+
     def priority(self, u: Arrival, memory: Memory) -> Standing:
-        return (memory.frequency(u),)
+        return (self.count[u.seq],)
 
 
 @dataclass

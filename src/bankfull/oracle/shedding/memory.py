@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -11,12 +12,13 @@ class Arrival:
     """One accepted tuple; ``seq`` is its place in canonical order (time, stream, order within).
 
     ``keys`` holds one key a join of the query; None is a null key, or a join that the tuple's
-    stream does not take part in. ``importance`` is finite.
+    stream does not take part in; a join on sets has a set there, or items with their weights.
+    ``importance`` is finite.
     """
 
     stream: int
     time: int
-    keys: tuple[int | None, ...]
+    keys: tuple[Any, ...]
     importance: float
     seq: int
 
@@ -38,6 +40,14 @@ class JoinSpec:
     def span(self, stream: int) -> int:
         """Return the window of one of the streams."""
         return self.spans[self.streams.index(stream)]
+
+    def alike(self, x: Arrival, u: Arrival, number: int) -> bool:
+        """Say whether two keys that are not None agree."""
+        return bool(x.keys[number] == u.keys[number])
+
+    def frequency(self, x: Arrival, history: list[Arrival], number: int) -> int:
+        """Return how many of the tuples that have arrived agree with x."""
+        return sum(agree(number, self, x, u) for u in history)
 
 
 @dataclass
@@ -97,20 +107,23 @@ class Memory:
 
         Windows do not matter: a tuple counts for as long as it is stored.
         """
-        return self._agreeing(x, self.stored)
+        return sum(
+            agree(number, join, x, u) for number, join in enumerate(self.joins) for u in self.stored
+        )
 
     def frequency(self, x: Arrival) -> int:
         """Count likewise whatever has *arrived* on other streams, present tuple included."""
-        return self._agreeing(x, self.history)
-
-    def _agreeing(self, x: Arrival, among: list[Arrival]) -> int:
         return sum(
-            agree(number, join, x, u) for number, join in enumerate(self.joins) for u in among
+            join.frequency(x, self.history, number) for number, join in enumerate(self.joins)
         )
+
+    def agree(self, x: Arrival, u: Arrival) -> bool:
+        """Say whether two tuples agree in some join."""
+        return any(agree(number, join, x, u) for number, join in enumerate(self.joins))
 
 
 def agree(number: int, join: JoinSpec, x: Arrival, u: Arrival) -> bool:
-    """Say whether two tuples of different streams of a join have the same key; None has no equal.
+    """Say whether two tuples of different streams of a join agree; None has no equal.
 
     >>> pair = JoinSpec((0, 1), (5, 5))
     >>> left, right = Arrival(0, 1, (3,), 1.0, 0), Arrival(1, 1, (3,), 1.0, 1)
@@ -122,5 +135,6 @@ def agree(number: int, join: JoinSpec, x: Arrival, u: Arrival) -> bool:
         and x.stream in join.streams
         and u.stream in join.streams
         and x.keys[number] is not None
-        and x.keys[number] == u.keys[number]
+        and u.keys[number] is not None
+        and join.alike(x, u, number)
     )

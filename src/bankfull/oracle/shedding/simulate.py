@@ -4,7 +4,8 @@ The turn of tuple x of stream s at time t:
 
 1. *Expire*: stored tuples u with t - u.time > (largest window of u's stream in any join) leave.
 2. *Probe*: for every join of s, in query order: x with one stored tuple of every other stream of
-   the join, all with x's key, each in its own window of that join. Newest first; with several
+   the join, all with x's key (or whose sets agree with x's), each in its own window of that join.
+   Newest first; with several
    other streams, the first of them in the join's order varies slowest.
 3. *Credit*: for every result, in the order found, the policy sees each stored member, in the
    join's stream order.
