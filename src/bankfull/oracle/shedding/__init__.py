@@ -25,6 +25,7 @@ from bankfull.oracle.shedding.formulas import Additive, Cumulative, Multiplicati
 from bankfull.oracle.shedding.frequency import Life, Prob
 from bankfull.oracle.shedding.importance import Dgl, Dimpprob, Simp, Simpprob
 from bankfull.oracle.shedding.memory import Arrival, JoinSpec, Memory
+from bankfull.oracle.shedding.mixture import Gain
 from bankfull.oracle.shedding.policy import Policy
 from bankfull.oracle.shedding.simulate import Trace, simulate
 
@@ -43,6 +44,7 @@ TWINS: dict[str, type[Policy]] = {
     "multiplicative": Multiplicative,
     "cumulative": Cumulative,
     "age": Age,
+    "gain": Gain,
 }
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "Dgl",
     "Dimpprob",
     "Fifo",
+    "Gain",
     "Gdj",
     "JoinSpec",
     "Life",

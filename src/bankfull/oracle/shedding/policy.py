@@ -16,8 +16,9 @@ class Policy(Protocol):
     """Says which tuple goes first. The loop calls, for each tuple x, in this order:
 
     ``arrived(x)`` once, after expiry and before the search; ``matched(u)`` for each stored member
-    of each result; ``priority(u)`` for each candidate, if x's buffer is full; ``inserted(x)`` if x
-    is to be stored, when the victim has left and x is not in yet; ``settled(x)`` at the end.
+    of each result; ``offered(x)`` when x asks for a place; ``priority(u)`` for each candidate, if
+    x's buffer is full; ``inserted(x)`` if x is to be stored, when the victim has left and x is not
+    in yet; ``settled(x)`` at the end.
     A twin subclasses this and overrides what it needs: all but ``priority`` do nothing by default.
     """
 
@@ -34,6 +35,10 @@ class Policy(Protocol):
 
     def matched(self, u: Arrival, memory: Memory) -> None:
         """Take note of one result that a stored tuple is a member of."""
+        return
+
+    def offered(self, x: Arrival, memory: Memory) -> None:
+        """Take note that a tuple asks for a place, of which there may be none."""
         return
 
     @abstractmethod
