@@ -28,6 +28,7 @@ from bankfull.oracle.shedding import (
     Dgl,
     Dimpprob,
     Fifo,
+    Gain,
     Gdj,
     JoinSpec,
     LearnedAge,
@@ -665,6 +666,7 @@ POLICIES: list[Policy] = [
     Additive(1, 2, 0.5),
     Multiplicative(0.5, 1, 0.25),
     Cumulative(1, 2, 0.5, keep=0.75),
+    Gain(),
 ]
 
 

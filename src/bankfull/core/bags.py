@@ -25,7 +25,8 @@ from bankfull.spec import Equal, Overlap, Similar, Subset
 
 #: What an item's number takes at most, in bytes, and how much room its text may take.
 ITEM_BYTES, TEXT_ROOM = 96, 3
-#: An interner is made anew beyond so many bytes a budget in tuples leaves it alone.
+#: Bytes that a numbering may take beside those of its items before it is made anew; the second
+#: under a budget in tuples.
 _LEAST_BYTES, _EASY_BYTES = 4096, 1 << 20
 NO_BAGS = Bags(
     np.zeros((0, 0), np.int64),

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Float64, inlined, rule
+from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, rule
 from bankfull.kernels.memory import (
-    DRAWS,
+    EQUAL,
     HEAPED,
     IMPORTANCE,
     KEYS_USED,
+    KIND,
+    LINKS,
     MEMBER,
+    NEWER,
+    NONE,
     NOTE,
-    OWN_BUFFER,
+    OLDEST,
     PRIORITY,
     SEQ_NEXT,
     SIZE,
@@ -24,7 +28,6 @@ from bankfull.kernels.memory import (
     TIME,
     WIDTH,
     Memory,
-    draw,
     first_key,
     key_at,
     next_key,
@@ -32,50 +35,59 @@ from bankfull.kernels.memory import (
     sift,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
+from bankfull.policies.worth import (
+    AGES,
+    CLASSES,
+    class_of,
+    middle,
+    tabulate_ages,
+    tabulate_worth,
+)
 
-#: Decayed counts have half-lives of 4, 1, 1/4, 1/16 and 1/64 windows; a sixth never decays.
-_LIVES = 6
+#: Decayed counts have half-lives of 4, 1, 1/4, 1/16, 1/64 and 1/256 windows; another never decays.
+_LIVES = 7
 _FADING = _LIVES - 1
-#: Where the time of the last change stands, behind the decayed counts.
-_SINCE = _FADING
+#: Behind the decayed counts of a key on a stream: the time of the last change, the part of the
+#: next arrivals that it is expected to be, and for which preparation that was found.
+_SINCE, _CHANCE, _FOUND = _FADING, _FADING + 1, _FADING + 2
+_WORDS = _FADING + 3
 #: A key's popularity is read from the stream that may bring a partner, from the others, from all.
 _SOURCES = 3
 #: All estimators, and one that finds every key as likely as any other.
 _ESTIMATORS = _SOURCES * _LIVES + 1
-#: Slices of the window in which productivity is learned, and classes of importance.
-_AGES, _CLASSES = 16, 48
 #: Tables are made anew after so many tuples.
-_PERIOD = 512
-#: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction.
-_AGAIN, _MOST = 6, 24
-#: How strongly an age is believed to be like all others: as much as so many results.
-_BELIEF = 64.0
+_PERIOD = 128
+#: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
+#: how many that share a key are looked at together.
+_AGAIN, _MOST, _ALONG = 6, 24, 8
 #: The note of a tuple: the class of its importance.
 _CLASS = NOTE
 
 
 class GainState(NamedTuple):
-    """What has been learned; streams are rows.
+    """What has been learned.
 
-    ``totals`` decayed counts of arrivals, like those of keys, then all arrivals and the time of
-    the last; ``shares`` of the estimators;
-    ``seen`` the decayed number of tuples in each class of importance; ``worth[s, c]`` what a
-    result with stream s is worth to a tuple of class c; ``ages[s]`` results and expected results
-    by age, then the index made from them; ``period`` tuples since the tables were made, and for
-    which arrival ``factors`` hold.
+    For every join and stream: ``totals``, decayed counts of arrivals, like those of keys, then all
+    arrivals and the time of the last; ``shares`` of the estimators; ``factors``, what a count of a
+    key is worth. For every stream: ``seen``, the decayed number of tuples
+    in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a tuple of
+    class c; ``ages[s]``, results and expected results by age, then the index made from them.
+    ``period``: tuples since the tables were made, the time that ``factors`` hold for, how often
+    they were prepared. ``hand``: the stream and slot to be looked at
+    next. ``chances``, ``fresh`` and ``counts`` are room to work in.
     """
 
     rate: float
     combine: int
     scale: float
-    seed: int
     totals: Float64
     shares: Float64
+    factors: Float64
     seen: Float64
     worth: Float64
     ages: Float64
     period: Float64
-    factors: Float64
+    hand: Int64
     chances: Float64
     fresh: Float64
     counts: Float64
@@ -86,25 +98,26 @@ class GainState(NamedTuple):
 class Gain(Policy):
     """Expected importance per unit of time in memory, learned from the streams themselves.
 
-    *How often* a tuple's key will arrive on the other streams is a mixture of nineteen estimates:
-    counts with six half-lives, from a 64th of the window to for ever, taken from the stream that
+    *How often* a tuple's key will arrive on the other streams is a mixture of 22 estimates:
+    counts with seven half-lives, from a 256th of the window to for ever, taken from the stream that
     may bring the partner, from the others, or from all, and one that knows nothing. Their
     proportions follow the arrivals by one step of online expectation-maximisation each, so
     long-lived and short-lived popularity may ride on each other and streams may share it or not.
     *How much* a result is worth is its mean importance over what the other stream brings.
     *When*: results by age, against what was expected, give the best mean return over any further
-    stay (as Gittins' index does), so that streams shifted in time are waited for.
+    stay (as Gittins' index does), in steps of a factor of 1.4, so that streams shifted in time are
+    waited for and chance decides nothing.
 
     Frequency (PROB), locality (GDJ), age (AGE) and importance (SIMP) are special cases. Statistics
     are bounded: keys that nobody stored holds are forgotten, the rarest first. Priorities are
-    corrected lazily: when a partner arrives, when a tuple comes up for eviction, and a few at
-    random with every arrival.
+    corrected lazily: when a partner arrives, when a tuple comes up for eviction, and a few with
+    every arrival, by a hand that goes round.
 
     Reference: none; the mixture follows the notes in the project's own experiment.
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.
     """
 
-    key_stats: ClassVar[int] = _LIVES
+    key_stats: ClassVar[int] = _WORDS
     rate: float = 0.01
 
     def __post_init__(self) -> None:
@@ -112,21 +125,22 @@ class Gain(Policy):
 
     def start(self, shape: Shape) -> GainState:
         streams = len(shape.spans)
-        shares = np.full((streams, _ESTIMATORS), 1.0 / _ESTIMATORS)
-        ages = np.zeros((streams, 3, _AGES))
+        each = (shape.joins, streams)
+        ages = np.zeros((streams, 3, AGES))
         ages[:, 2] = 1.0
+        own = [middle(importance) for importance in range(CLASSES)]  # until others are known
         return GainState(
             float(self.rate),
             shape.combine,
             shape.scale,
-            shape.seed,
-            np.zeros((streams, _LIVES + 1)),
-            shares,
-            np.zeros((streams, _CLASSES)),
-            np.ones((streams, _CLASSES)),
+            np.zeros((*each, _LIVES + 1)),
+            np.full((*each, _ESTIMATORS), 1.0 / _ESTIMATORS),
+            np.zeros((*each, 3, _LIVES)),
+            np.zeros((streams, CLASSES)),
+            np.tile(own, (streams, 1)),
             ages,
-            np.array([0.0, -1.0]),
-            np.zeros((shape.joins, streams, 3, _LIVES)),
+            np.array([0.0, np.inf, 0.0]),
+            np.array([0, NONE]),
             np.zeros(_ESTIMATORS),
             np.zeros((streams, _LIVES)),
             np.zeros((streams, _LIVES)),
@@ -142,12 +156,6 @@ def _now(policy: GainState, memory: Memory, time: int) -> float:
 
 
 @inlined
-def _class(importance: float) -> int:
-    """Return the class of an importance: half a power of two wide."""
-    return min(max(int(2.0 * np.log2(importance) + 16.0), 0), _CLASSES - 1)
-
-
-@inlined
 def _faded(counts: Float64, since: float, now: float, out: Float64) -> None:
     """Write what is left of decayed counts: every half-life is a quarter of the one before."""
     left = np.exp2(-0.25 * (now - since))
@@ -158,32 +166,37 @@ def _faded(counts: Float64, since: float, now: float, out: Float64) -> None:
 
 
 @inlined
-def _refresh_totals(policy: GainState, memory: Memory, now: float) -> None:
+def _refresh_totals(policy: GainState, memory: Memory, join: int, now: float) -> None:
     """Write the arrivals of every stream, decayed like the counts of keys, into ``fresh``."""
     for s in range(memory.streams.shape[0]):
-        totals = policy.totals[s]
+        totals = policy.totals[join, s]
         _faded(totals, totals[_SINCE + 1], now, policy.fresh[s])
         policy.fresh[s, _FADING] = totals[_FADING]
 
 
-@inlined
+@kernel
 def _prepare(policy: GainState, memory: Memory, now: float) -> None:
-    """Write, once an arrival, what a count of a key is worth for every join, stream and life.
+    """Write what a count of a key is worth now for every join, stream and life.
 
     The mixture is linear in the counts, so the proportions, the totals below the fractions and
-    the rate of the stream go into one factor each: ``factors[join, o, 0]`` for counts of stream o
-    itself, ``[.., 1]`` for those of the join's other streams, ``[.., 2, 0]`` for any key.
+    the stream's part of all arrivals go into one factor each: ``factors[join, o, 0]`` for counts
+    of stream o itself, ``[.., 1]`` for those of the join's other streams, ``[.., 2, 0]`` for any
+    key.
     """
-    if policy.period[1] == memory.now[SEQ_NEXT]:
-        return
-    policy.period[1] = memory.now[SEQ_NEXT]
-    _refresh_totals(policy, memory, now)
+    policy.period[1] = now
+    policy.period[2] += 1.0
     fresh = policy.fresh
+    everything = 0.0
     for join in range(memory.joins.shape[0]):
+        for s in range(memory.streams.shape[0]):
+            totals = policy.totals[join, s]
+            everything += totals[1] * np.exp2(totals[_SINCE + 1] - now)
+    for join in range(memory.joins.shape[0]):
+        _refresh_totals(policy, memory, join, now)
         for member in range(memory.joins[join, WIDTH]):
             o = memory.joins[join, MEMBER + member]
-            arrivals = fresh[o, 1]
-            shares, factors = policy.shares[o], policy.factors[join, o]
+            arrivals = fresh[o, 1] / everything if everything > 0.0 else 1.0
+            shares, factors = policy.shares[join, o], policy.factors[join, o]
             for life in range(_LIVES):
                 own = fresh[o, life]
                 others = 0.0
@@ -203,7 +216,7 @@ def _prepare(policy: GainState, memory: Memory, now: float) -> None:
 def _weighted(memory: Memory, key: int, s: int, now: float, factors: Float64) -> float:
     """Return the counts of a key on one stream, as they are now, times their factors."""
     about = memory.stats[key]
-    at = memory.streams.shape[0] + s * _LIVES
+    at = memory.streams.shape[0] + s * _WORDS
     total = about[s] * factors[_FADING]
     left = np.exp2(-0.25 * (now - about[at + _SINCE]))
     for life in range(_FADING):
@@ -213,9 +226,25 @@ def _weighted(memory: Memory, key: int, s: int, now: float, factors: Float64) ->
     return total  # type: ignore[no-any-return]
 
 
+@kernel
+def _find_chance(
+    policy: GainState, memory: Memory, join: int, key: int, o: int, now: float
+) -> None:
+    """Write the part of the next arrivals that a key on stream ``o`` is expected to be."""
+    about, at = memory.stats[key], memory.streams.shape[0] + o * _WORDS
+    factors = policy.factors[join, o]
+    chance = factors[2, 0]
+    for another in range(memory.joins[join, WIDTH]):
+        s = memory.joins[join, MEMBER + another]
+        chance += _weighted(memory, key, s, now, factors[0 if s == o else 1])
+    about[at + _CHANCE], about[at + _FOUND] = chance, policy.period[2]
+
+
 @inlined
 def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> float:
-    """Return the importance that a tuple is expected to earn a window, at any age."""
+    """Return the importance that a tuple is expected to earn an arrival, at any age."""
+    if policy.period[1] != now:
+        _prepare(policy, memory, now)
     own = memory.whole[slot, STREAM]
     importance = int(memory.real[slot, _CLASS])
     total = 0.0
@@ -224,14 +253,13 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
             o = memory.joins[join, MEMBER + member]
             if o == own:
                 continue
-            factors, promised = policy.factors[join, o], -1.0
-            place = first_key(memory, slot, join)
+            at = memory.streams.shape[0] + o * _WORDS
+            promised, place = -1.0, first_key(memory, slot, join)
             while place >= 0:
-                key, arrivals = key_at(memory, join, place), factors[2, 0]
-                for another in range(memory.joins[join, WIDTH]):
-                    s = memory.joins[join, MEMBER + another]
-                    arrivals += _weighted(memory, key, s, now, factors[0 if s == o else 1])
-                promised = pooled(memory, join, own, promised, arrivals)
+                key = key_at(memory, join, place)
+                if memory.stats[key, at + _FOUND] != policy.period[2]:  # once for all with this key
+                    _find_chance(policy, memory, join, key, o, now)
+                promised = pooled(memory, join, own, promised, memory.stats[key, at + _CHANCE])
                 place = next_key(memory, join, place)
             total += max(promised, 0.0) * policy.worth[o, importance]
     return total
@@ -240,15 +268,16 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
 @inlined
 def _age(policy: GainState, memory: Memory, slot: int, now: float) -> int:
     born = memory.whole[slot, TIME] / policy.scale if policy.scale > 0.0 else now
-    return min(max(int((now - born) * _AGES), 0), _AGES - 1)
+    return min(max(int((now - born) * AGES), 0), AGES - 1)
 
 
 @inlined
-def _write(policy: GainState, memory: Memory, slot: int, now: float) -> None:
-    _prepare(policy, memory, now)
+def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
+    """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
+    expected = _intensity(policy, memory, slot, now)
     index = policy.ages[memory.whole[slot, STREAM], 2, _age(policy, memory, slot, now)]
-    earned = _intensity(policy, memory, slot, now) * index
-    memory.real[slot, PRIORITY] = earned / memory.whole[slot, SIZE]
+    memory.real[slot, PRIORITY] = expected * index / memory.whole[slot, SIZE]
+    return expected
 
 
 @inlined
@@ -256,11 +285,11 @@ def _learn_shares(
     policy: GainState, memory: Memory, join: int, key: int, o: int, now: float
 ) -> None:
     """Let the estimators that saw this arrival coming have more to say."""
-    chances, shares, about = policy.chances, policy.shares[o], memory.stats[key]
+    chances, shares, about = policy.chances, policy.shares[join, o], memory.stats[key]
     streams = memory.streams.shape[0]
-    _refresh_totals(policy, memory, now)
+    _refresh_totals(policy, memory, join, now)
     for s in range(streams):
-        at = streams + s * _LIVES
+        at = streams + s * _WORDS
         _faded(about[at : at + _FADING], about[at + _SINCE], now, policy.counts[s])
         policy.counts[s, _FADING] = about[s] - (s == o)  # the arrival itself is no evidence
     for life in range(_LIVES):
@@ -278,7 +307,7 @@ def _learn_shares(
     mixed = 0.0
     for estimator in range(_ESTIMATORS):
         mixed += shares[estimator] * chances[estimator]
-    rate = max(policy.rate, 1.0 / (20.0 + policy.totals[o, _FADING]))
+    rate = max(policy.rate, 2.0 / (20.0 + policy.totals[join, o, _FADING]))
     for estimator in range(_ESTIMATORS):
         follows = shares[estimator] * chances[estimator] / mixed
         shares[estimator] += rate * (follows - shares[estimator])
@@ -291,29 +320,20 @@ def _arrived(
     now = _now(policy, memory, t)
     join = int(memory.codes[key, 1])
     _learn_shares(policy, memory, join, key, stream, now)
-    streams = memory.streams.shape[0]
-    at = streams + stream * _LIVES
-    about = memory.stats[key]
-    factor = np.exp2(-0.25 * (now - about[at + _SINCE]))
+    about, totals = memory.stats[key], policy.totals[join, stream]
+    at = memory.streams.shape[0] + stream * _WORDS
     for life in range(_FADING):
-        about[at + life] = about[at + life] * factor + 1.0
-        factor *= factor
-        factor *= factor
-    about[at + _SINCE] = now
-    totals = policy.totals[stream]
-    factor = np.exp2(-0.25 * (now - totals[_SINCE + 1]))
+        about[at + life] = policy.counts[stream, life] + 1.0
+        totals[life] = policy.fresh[stream, life] + 1.0
     totals[_FADING] += 1.0
-    for life in range(_FADING):
-        totals[life] = totals[life] * factor + 1.0
-        factor *= factor
-        factor *= factor
-    totals[_SINCE + 1] = now
-    policy.seen[stream, _class(importance)] += 1.0
+    about[at + _SINCE] = totals[_SINCE + 1] = now
+    policy.seen[stream, class_of(importance)] += 1.0
+    policy.period[1] = np.inf  # the factors no longer hold
 
 
 @rule(hooks.enter, GainState)
 def _enter(policy: GainState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, _CLASS] = _class(memory.real[slot, IMPORTANCE])
+    memory.real[slot, _CLASS] = class_of(memory.real[slot, IMPORTANCE])
     _write(policy, memory, slot, _now(policy, memory, time))
 
 
@@ -335,9 +355,18 @@ def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     return False
 
 
+@rule(hooks.left, GainState)
+def _left(policy: GainState, memory: Memory, slot: int) -> None:
+    if policy.hand[1] == slot:
+        policy.hand[1] = memory.whole[slot, NEWER]
+
+
 @rule(hooks.choose, GainState)
 def _choose(policy: GainState, memory: Memory, buffer: int, time: int) -> int:
-    """Return the top of the heap once it stays there after a second look."""
+    """Return the top of the heap once it stays there after a second look.
+
+    Those that share its key are looked at too, so that the oldest of them goes; sets share none.
+    """
     now = _now(policy, memory, time)
     heap = memory.heap[buffer]
     for _ in range(_MOST):
@@ -346,72 +375,43 @@ def _choose(policy: GainState, memory: Memory, buffer: int, time: int) -> int:
         sift(memory, first)
         if heap[0] == first:
             break
+    first = heap[0]
+    for join in range(memory.joins.shape[0]):
+        equal = memory.joins[join, KIND] == EQUAL
+        if equal and memory.whole[first, LINKS + 3 * join] >= 0:
+            older = memory.whole[first, LINKS + 3 * join + 1]
+            for _ in range(_ALONG):
+                if older < 0:
+                    break
+                _write(policy, memory, older, now)
+                sift(memory, older)
+                older = memory.whole[older, LINKS + 3 * join + 1]
     return heap[0]  # type: ignore[no-any-return]
+
+
+@inlined
+def _next(policy: GainState, memory: Memory) -> Any:
+    """Return the tuple at the hand, which goes from old to new, stream by stream."""
+    hand = policy.hand
+    while hand[1] == NONE:
+        hand[0] = (hand[0] + 1) % memory.streams.shape[0]
+        hand[1] = memory.streams[hand[0], OLDEST]
+    slot = hand[1]
+    hand[1] = memory.whole[slot, NEWER]
+    return slot
 
 
 @rule(hooks.processed, GainState)
 def _processed(policy: GainState, memory: Memory, stream: int, time: int) -> None:
     now = _now(policy, memory, time)
-    buffer = memory.streams[stream, OWN_BUFFER]
-    size = memory.buffers[buffer, HEAPED]
-    for _ in range(min(size, _AGAIN)):
-        memory.now[DRAWS] += 1
-        place = int(draw(policy.seed + 5, memory.now[DRAWS]) * size)
-        slot = memory.heap[buffer, place]
-        _write(policy, memory, slot, now)
-        own, age = memory.whole[slot, STREAM], _age(policy, memory, slot, now)
-        index = max(policy.ages[own, 2, age], 1e-9)
-        policy.ages[own, 1, age] += memory.real[slot, PRIORITY] * memory.whole[slot, SIZE] / index
+    for _ in range(min(memory.buffers[:, HEAPED].sum(), _AGAIN)):
+        slot = _next(policy, memory)
+        age = _age(policy, memory, slot, now)
+        policy.ages[memory.whole[slot, STREAM], 1, age] += _write(policy, memory, slot, now)
         sift(memory, slot)
     policy.period[0] += 1.0
     if policy.period[0] >= _PERIOD:
         policy.period[0] = 0.0
         for s in range(memory.streams.shape[0]):
-            _tabulate_worth(policy, s)
-            _tabulate_ages(policy, s)
-
-
-@inlined
-def _tabulate_worth(policy: GainState, s: int) -> None:
-    """Write what a result with stream ``s`` is worth to a tuple of every class, on average."""
-    seen = policy.seen[s]
-    total = max(seen.sum(), 1e-9)
-    for own in range(_CLASSES):
-        mine = 2.0 ** ((own - 15.5) / 2.0)
-        worth = 0.0
-        for other in range(_CLASSES):
-            if seen[other] > 0.0:
-                theirs = 2.0 ** ((other - 15.5) / 2.0)
-                if policy.combine == 0:
-                    result = min(mine, theirs)
-                elif policy.combine == 1:
-                    result = max(mine, theirs)
-                elif policy.combine == 2:
-                    result = mine + theirs
-                elif policy.combine == 3:
-                    result = mine * theirs
-                else:
-                    result = (mine + theirs) / 2.0
-                worth += seen[other] / total * result
-        policy.worth[s, own] = worth
-    for other in range(_CLASSES):
-        seen[other] *= 0.9
-
-
-@inlined
-def _tabulate_ages(policy: GainState, s: int) -> None:
-    """Write the best mean return over any further stay, for every age."""
-    found, expected, index = policy.ages[s, 0], policy.ages[s, 1], policy.ages[s, 2]
-    usual = found.sum() / max(expected.sum(), 1e-12)
-    returns = np.empty(_AGES)
-    for age in range(_AGES):
-        returns[age] = (found[age] + _BELIEF) / (expected[age] * usual + _BELIEF)
-    for age in range(_AGES):
-        best, total = 0.0, 0.0
-        for end in range(age, _AGES):
-            total += returns[end]
-            best = max(best, total / (end - age + 1))
-        index[age] = best
-    for age in range(_AGES):
-        found[age] *= 0.95
-        expected[age] *= 0.95
+            tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
+            tabulate_ages(policy.ages[s])

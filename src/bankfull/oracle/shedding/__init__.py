@@ -26,6 +26,7 @@ from bankfull.oracle.shedding.formulas import Additive, Cumulative, Multiplicati
 from bankfull.oracle.shedding.frequency import Life, Prob
 from bankfull.oracle.shedding.importance import Dgl, Dimpprob, Simp, Simpprob
 from bankfull.oracle.shedding.memory import Arrival, JoinSpec, Memory
+from bankfull.oracle.shedding.mixture import Gain
 from bankfull.oracle.shedding.policy import Policy
 from bankfull.oracle.shedding.queues import S3Fifo, Sieve
 from bankfull.oracle.shedding.sets import SetJoin
@@ -49,6 +50,7 @@ TWINS: dict[str, type[Policy]] = {
     "age-learned": LearnedAge,
     "sieve": Sieve,
     "s3fifo": S3Fifo,
+    "gain": Gain,
 }
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "Dgl",
     "Dimpprob",
     "Fifo",
+    "Gain",
     "Gdj",
     "JoinSpec",
     "LearnedAge",

@@ -16,9 +16,10 @@ class Policy(Protocol):
     """Says which tuple goes first. The loop calls, for each tuple x, in this order:
 
     ``left(u)`` for each stored tuple that expires; ``arrived(x)`` once, after expiry and before the
-    search; ``matched(u)`` for each stored member of each result; ``priority(u)`` for each
-    candidate, if x's buffer is full; ``left(u)`` for a stored victim; ``inserted(x)`` if x is to be
-    stored, when the victim has left and x is not in yet; ``settled(x)`` at the end.
+    search; ``matched(u)`` for each stored member of each result; ``offered(x)`` when x asks for a
+    place; ``priority(u)`` for each candidate, if x's buffer is full; ``left(u)`` for a stored
+    victim; ``inserted(x)`` if x is to be stored, when the victim has left and x is not in yet;
+    ``settled(x)`` at the end.
     A twin subclasses this and overrides what it needs: all but ``priority`` do nothing by default.
     """
 
@@ -39,6 +40,10 @@ class Policy(Protocol):
 
     def left(self, u: Arrival, memory: Memory) -> None:
         """Take note that a stored tuple has left, expired or evicted."""
+        return
+
+    def offered(self, x: Arrival, memory: Memory) -> None:
+        """Take note that a tuple asks for a place, of which there may be none."""
         return
 
     @abstractmethod

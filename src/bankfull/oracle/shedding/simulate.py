@@ -113,6 +113,7 @@ def _partners(number: int, stream: int, x: Arrival, memory: Memory) -> list[Arri
 
 
 def _victim(x: Arrival, memory: Memory, policy: Policy) -> Arrival | None:
+    policy.offered(x, memory)
     if memory.room(x) > 0:
         return None
     candidates = memory.buffer(x) + ([x] if policy.competes else [])

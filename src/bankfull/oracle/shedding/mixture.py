@@ -1,0 +1,257 @@
+"""Our own policy: a tuple stays for what it is expected to earn."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bankfull.oracle.shedding.memory import Arrival, Memory, agree
+from bankfull.oracle.shedding.policy import Policy, Standing
+
+#: Half-lives of counts, in windows.
+LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
+AGES, CLASSES, PERIOD = 16, 96, 128
+LOOKS, MOST, ALONG = 6, 24, 8
+
+#: What is predicted: the key of the next tuple of a stream, in a join.
+Where = tuple[int, int]
+
+
+@dataclass
+class Gain(Policy):
+    """The smallest noted priority goes, once it was noted now; notes of others may be old.
+
+    The chance that the next tuple of stream o of a join has key k is estimated by fractions
+    count(k) / count(any key), in counts that halve every 4, 1, 1/4, 1/16, 1/64, 1/256 windows or
+    never, on o itself, on the join's other streams, or on all of them: 21 estimates, and 1 / (1 +
+    keys known). They are mixed by shares, equal at first. When o brings k, every share moves to
+    (share x estimate / mixture) by a step of max(rate, 2 / (20 + tuples of o so far)).
+
+    Priority = index of the tuple's age x sum over joins and their other streams o of (o's part of
+    all recent arrivals, half-life 1) x (mixture's chance of the tuple's key) x (mean importance of
+    a result with a tuple of o). Importance is known by class, a quarter of a power of two wide; it
+    is the tuple's own until the first tables.
+
+    A priority is noted when a tuple asks for a place and when its key arrives on another stream.
+    A full buffer looks at the tuple with the smallest note and notes it again until it stays the
+    smallest, 24 times at most, then at the next eight older ones of its stream and key, for each
+    join. At the end of each turn six tuples are noted, by a hand that goes round, stream by
+    stream, from old to new.
+
+    Tables are made after every 128 tuples. Index of an age: results found by tuples of that age and
+    64, over those expected (by the looks of the hand, scaled to the same sum) and 64; of that, the
+    best mean over the slices of the window from this age on; rounded to half powers of two. The
+    counts behind the tables keep 0.98 of themselves each time.
+    """
+
+    rate: float = 0.01
+    combine: Callable[[float, float], float] = min
+    notes: dict[int, float] = field(init=False, repr=False, default_factory=dict)
+
+    def begin(self) -> None:
+        self.notes = {}
+        self.times: dict[tuple[int, int, int], list[float]] = defaultdict(list)
+        self.shares: dict[Where, list[float]] = {}
+        self.keys: set[tuple[int, int]] = set()
+        self.found: dict[tuple[int, int], float] = defaultdict(float)
+        self.expected: dict[tuple[int, int], float] = defaultdict(float)
+        self.index: dict[tuple[int, int], float] = {}
+        self.seen: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        self.worth: dict[tuple[int, int], float] = {}
+        self.hand: tuple[int, int | None] = (0, None)
+        self.turns = 0
+        self.known: dict[tuple[int, int, int], list[float]] = {}
+
+    # ------------------------------------------------------------------------------- the turn
+
+    def arrived(self, x: Arrival, memory: Memory) -> None:
+        self._move_on(memory)
+        self.known = {}
+        of = [(number, key) for number, key in enumerate(x.keys) if key is not None]
+        self.keys |= set(of)
+        for number, key in of:
+            self._learn(number, x.stream, key, memory)
+            self.times[number, x.stream, key].append(self._now(memory))
+            self.seen[x.stream][class_of(x.importance)] += 1
+            self.known = {}
+            for u in memory.stored:
+                if agree(number, memory.joins[number], x, u):
+                    self._note(u, memory)
+
+    def matched(self, u: Arrival, memory: Memory) -> None:
+        self.found[u.stream, self._age(u, memory)] += 1
+
+    def offered(self, x: Arrival, memory: Memory) -> None:
+        self._note(x, memory)
+        if memory.room(x) > 0:
+            return
+        for _ in range(MOST):
+            first = self._first(x, memory)
+            self._note(first, memory)
+            if self._first(x, memory) is first:
+                break
+        self._note_older(self._first(x, memory), memory)
+
+    def priority(self, u: Arrival, memory: Memory) -> Standing:
+        return (self.notes[u.seq],)
+
+    def inserted(self, x: Arrival, memory: Memory) -> None:
+        self._move_on(memory)
+
+    def settled(self, x: Arrival, memory: Memory) -> None:
+        for _ in range(min(LOOKS, len(memory.stored))):
+            u = self._at_hand(memory)
+            self._note(u, memory)
+            self.expected[u.stream, self._age(u, memory)] += self._earns(u, memory)
+        self.turns += 1
+        if self.turns % PERIOD == 0:
+            for stream in self._streams(memory):
+                self._tabulate(stream)
+
+    # ------------------------------------------------------------------------------ the notes
+
+    def _note(self, u: Arrival, memory: Memory) -> None:
+        index = self.index.get((u.stream, self._age(u, memory)), 1.0)
+        self.notes[u.seq] = self._earns(u, memory) * index
+
+    def _note_older(self, x: Arrival, memory: Memory) -> None:
+        for number, key in enumerate(x.keys):
+            same = [u for u in memory.stored if u.stream == x.stream and u.keys[number] == key]
+            older = [u for u in reversed(same) if u.seq < x.seq]
+            for u in older[:ALONG] if key is not None else ():
+                self._note(u, memory)
+
+    def _first(self, x: Arrival, memory: Memory) -> Arrival:
+        return min(memory.buffer(x), key=lambda u: (self.notes[u.seq], u.seq))
+
+    # ------------------------------------------------------------------------------- the hand
+
+    def _move_on(self, memory: Memory) -> None:
+        """Point at the next newer tuple of the stream, or at nothing, if the tuple has left."""
+        stream, at = self.hand
+        if at is not None:
+            after = [u.seq for u in memory.stored if u.stream == stream and u.seq >= at]
+            self.hand = (stream, min(after, default=None))
+
+    def _at_hand(self, memory: Memory) -> Arrival:
+        stream, at = self.hand
+        while at is None:
+            stream = (stream + 1) % len(self._streams(memory))
+            at = min((u.seq for u in memory.stored if u.stream == stream), default=None)
+        after = [u.seq for u in memory.stored if u.stream == stream and u.seq > at]
+        self.hand = (stream, min(after, default=None))
+        return next(u for u in memory.stored if u.seq == at)
+
+    # --------------------------------------------------------------------------- how often
+
+    def _learn(self, number: int, o: int, key: int, memory: Memory) -> None:
+        estimates = self._estimates(number, o, key, memory)
+        shares = self._shares(number, o)
+        mixture = sum(share * one for share, one in zip(shares, estimates, strict=True))
+        so_far = self._counts(number, o, None, memory)[LIVES.index(math.inf)]
+        step = max(self.rate, 2 / (20 + so_far))
+        self.shares[number, o] = [
+            share + step * (share * one / mixture - share)
+            for share, one in zip(shares, estimates, strict=True)
+        ]
+
+    def _shares(self, number: int, o: int) -> list[float]:
+        count = 3 * len(LIVES) + 1
+        return self.shares.get((number, o), [1 / count] * count)
+
+    def _estimates(self, number: int, o: int, key: int, memory: Memory) -> list[float]:
+        others = [s for s in memory.joins[number].streams if s != o]
+        found = []
+        for source in ([o], others, [o, *others]):
+            for life in range(len(LIVES)):
+                count = sum(self._counts(number, s, key, memory)[life] for s in source)
+                total = sum(self._counts(number, s, None, memory)[life] for s in source)
+                found.append(count / total if total > 1e-9 else 0.0)
+        return [*found, 1 / (1 + len(self.keys))]
+
+    def _counts(self, number: int, s: int, key: int | None, memory: Memory) -> list[float]:
+        """Return the decayed counts of a key, or of all of them."""
+        where = (number, s, -1 if key is None else key)
+        if where not in self.known:
+            now = self._now(memory)
+            times = self.times[where] if key is not None else self._all_times(number, s)
+            self.known[where] = [sum(0.5 ** ((now - t) / life) for t in times) for life in LIVES]
+        return self.known[where]
+
+    def _all_times(self, number: int, s: int) -> list[float]:
+        of = [times for (n, stream, _), times in self.times.items() if (n, stream) == (number, s)]
+        return sorted(t for times in of for t in times)
+
+    # ---------------------------------------------------------------------- how much, and when
+
+    def _earns(self, u: Arrival, memory: Memory) -> float:
+        """Return the importance that a tuple is expected to earn with the next arrival."""
+        recent = {
+            (number, s): self._counts(number, s, None, memory)[LIVES.index(1.0)]
+            for number, join in enumerate(memory.joins)
+            for s in join.streams
+        }
+        everything = sum(recent.values())
+        total = 0.0
+        for number, key in enumerate(u.keys):
+            if key is None:
+                continue
+            for o in memory.joins[number].streams:
+                if o != u.stream:
+                    estimates = self._estimates(number, o, key, memory)
+                    shares = self._shares(number, o)
+                    chance = sum(a * b for a, b in zip(shares, estimates, strict=True))
+                    part = recent[number, o] / everything if everything > 0 else 1.0
+                    own = class_of(u.importance)
+                    total += part * chance * self.worth.get((o, own), middle(own))
+        return total
+
+    def _tabulate(self, s: int) -> None:
+        seen = self.seen[s]
+        for own in range(CLASSES):
+            if seen:
+                self.worth[s, own] = sum(
+                    count / sum(seen.values()) * self.combine(middle(own), middle(other))
+                    for other, count in sorted(seen.items())
+                )
+        found = [self.found[s, age] for age in range(AGES)]
+        expected = [self.expected[s, age] for age in range(AGES)]
+        usual = sum(found) / max(sum(expected), 1e-12)
+        returns = [(f + 64) / (e * usual + 64) for f, e in zip(found, expected, strict=True)]
+        for age in range(AGES):
+            means = [sum(returns[age:end]) / (end - age) for end in range(age + 1, AGES + 1)]
+            self.index[s, age] = 2 ** (round(2 * math.log2(max(means))) / 2)
+        for counts in (self.found, self.expected):
+            for age in range(AGES):
+                counts[s, age] *= 0.98
+        for other in seen:
+            seen[other] *= 0.98
+
+    def _now(self, memory: Memory) -> float:
+        return memory.now / self._window(memory)
+
+    def _window(self, memory: Memory) -> int:
+        return max(span for join in memory.joins for span in join.spans)
+
+    def _age(self, u: Arrival, memory: Memory) -> int:
+        window = self._window(memory)
+        return min(int((memory.now / window - u.time / window) * AGES), AGES - 1)
+
+    def _streams(self, memory: Memory) -> list[int]:
+        return sorted({s for join in memory.joins for s in join.streams})
+
+
+def class_of(importance: float) -> int:
+    """Return the class of an importance, 32 for one.
+
+    >>> [class_of(value) for value in (1.0, 1.1, 1.2, 2.0)]
+    [32, 32, 33, 36]
+    """
+    return min(max(int(4 * math.log2(importance) + 32), 0), CLASSES - 1)
+
+
+def middle(importance: int) -> float:
+    """Return the importance in the middle of a class."""
+    return float(2 ** ((importance - 32 + 0.5) / 4))

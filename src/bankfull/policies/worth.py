@@ -1,0 +1,75 @@
+"""What a result is worth and when it comes: tables that ``gain`` makes of what it has seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bankfull.kernels.compiler import Float64, inlined
+
+#: Slices of the window in which productivity is learned.
+AGES = 16
+#: Classes of importance, four an octave, and where an importance of one is.
+CLASSES, _ONE = 96, 32
+#: What is kept of all that a table was made from, when it is made anew.
+_KEPT = 0.98
+#: How strongly an age is believed to be like all others: as much as so many results.
+_BELIEF = 64.0
+
+
+@inlined
+def class_of(importance: float) -> int:
+    """Return the class of an importance: a quarter of a power of two wide."""
+    return min(max(int(4.0 * np.log2(importance) + _ONE), 0), CLASSES - 1)
+
+
+@inlined
+def middle(importance: int) -> float:
+    """Return the importance in the middle of a class."""
+    return 2.0 ** ((importance - _ONE + 0.5) / 4.0)  # type: ignore[no-any-return]
+
+
+@inlined
+def tabulate_worth(seen: Float64, worth: Float64, combine: int) -> None:
+    """Write what a result with a stream is worth to a tuple of every class, on average."""
+    total = seen.sum()
+    if total < 1e-9:
+        return
+    worth[:] = 0.0
+    for other in range(CLASSES):
+        if seen[other] > 0.0:
+            theirs, share = middle(other), seen[other] / total
+            for own in range(CLASSES):
+                mine = middle(own)
+                if combine == 0:
+                    result = min(mine, theirs)
+                elif combine == 1:
+                    result = max(mine, theirs)
+                elif combine == 2:
+                    result = mine + theirs
+                elif combine == 3:
+                    result = mine * theirs
+                else:
+                    result = (mine + theirs) / 2.0
+                worth[own] += share * result
+    for other in range(CLASSES):
+        seen[other] *= _KEPT
+
+
+@inlined
+def tabulate_ages(ages: Float64) -> None:
+    """Write the best mean return over any further stay, for every age, from results by age."""
+    found, expected, index = ages[0], ages[1], ages[2]
+    usual = found.sum() / max(expected.sum(), 1e-12)
+    returns = np.empty(AGES)
+    for age in range(AGES):
+        returns[age] = (found[age] + _BELIEF) / (expected[age] * usual + _BELIEF)
+    for age in range(AGES):
+        best, total = 0.0, 0.0
+        for end in range(age, AGES):
+            total += returns[end]
+            best = max(best, total / (end - age + 1))
+        # In steps, so that chance does not decide between tuples that are alike: the oldest goes.
+        index[age] = 2.0 ** (np.round(2.0 * np.log2(best)) / 2.0)
+    for age in range(AGES):
+        found[age] *= _KEPT
+        expected[age] *= _KEPT
