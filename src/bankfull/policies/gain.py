@@ -30,6 +30,7 @@ from bankfull.kernels.memory import (
     Memory,
     first_key,
     key_at,
+    listed,
     next_key,
     pooled,
     sift,
@@ -58,8 +59,8 @@ _ESTIMATORS = _SOURCES * _LIVES + 1
 #: Tables are made anew after so many tuples.
 _PERIOD = 128
 #: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
-#: how many that share a key are looked at together.
-_AGAIN, _MOST, _ALONG = 6, 24, 8
+#: how many that share a key are passed on the way to the oldest of them.
+_AGAIN, _MOST, _ALONG = 6, 24, 64
 #: The note of a tuple: the class of its importance.
 _CLASS = NOTE
 
@@ -333,8 +334,17 @@ def _arrived(
 
 @rule(hooks.enter, GainState)
 def _enter(policy: GainState, memory: Memory, slot: int, time: int) -> None:
+    """Weigh a newcomer, and the one before it with its key: if one of them goes, the older."""
     memory.real[slot, _CLASS] = class_of(memory.real[slot, IMPORTANCE])
-    _write(policy, memory, slot, _now(policy, memory, time))
+    now = _now(policy, memory, time)
+    _write(policy, memory, slot, now)
+    for join in range(memory.joins.shape[0]):
+        key = memory.whole[slot, LINKS + 3 * join]
+        if key >= 0:
+            before = listed(memory, key, memory.whole[slot, STREAM])
+            if before >= 0:
+                _write(policy, memory, before, now)
+                sift(memory, before)
 
 
 @rule(hooks.watches_agreement, GainState)
@@ -365,7 +375,8 @@ def _left(policy: GainState, memory: Memory, slot: int) -> None:
 def _choose(policy: GainState, memory: Memory, buffer: int, time: int) -> int:
     """Return the top of the heap once it stays there after a second look.
 
-    Those that share its key are looked at too, so that the oldest of them goes; sets share none.
+    The oldest that shares its key is looked at too, so that of equals the oldest goes; sets share
+    none.
     """
     now = _now(policy, memory, time)
     heap = memory.heap[buffer]
@@ -379,13 +390,14 @@ def _choose(policy: GainState, memory: Memory, buffer: int, time: int) -> int:
     for join in range(memory.joins.shape[0]):
         equal = memory.joins[join, KIND] == EQUAL
         if equal and memory.whole[first, LINKS + 3 * join] >= 0:
-            older = memory.whole[first, LINKS + 3 * join + 1]
+            oldest = first
             for _ in range(_ALONG):
+                older = memory.whole[oldest, LINKS + 3 * join + 1]
                 if older < 0:
                     break
-                _write(policy, memory, older, now)
-                sift(memory, older)
-                older = memory.whole[older, LINKS + 3 * join + 1]
+                oldest = older
+            _write(policy, memory, oldest, now)
+            sift(memory, oldest)
     return heap[0]  # type: ignore[no-any-return]
 
 

@@ -13,7 +13,7 @@ from bankfull.oracle.shedding.policy import Policy, Standing
 #: Half-lives of counts, in windows.
 LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
 AGES, CLASSES, PERIOD = 16, 96, 128
-LOOKS, MOST, ALONG = 6, 24, 8
+LOOKS, MOST, ALONG = 6, 24, 64
 
 #: What is predicted: the key of the next tuple of a stream, in a join.
 Where = tuple[int, int]
@@ -34,10 +34,11 @@ class Gain(Policy):
     a result with a tuple of o). Importance is known by class, a quarter of a power of two wide; it
     is the tuple's own until the first tables.
 
-    A priority is noted when a tuple asks for a place and when its key arrives on another stream.
-    A full buffer looks at the tuple with the smallest note and notes it again until it stays the
-    smallest, 24 times at most, then at the next eight older ones of its stream and key, for each
-    join. At the end of each turn six tuples are noted, by a hand that goes round, stream by
+    A priority is noted when a tuple asks for a place and when its key arrives on another stream;
+    with the former also that of the newest stored one of its stream and key, for each join. A full
+    buffer looks at the tuple with the smallest note and notes it again until it stays the smallest,
+    24 times at most, then for each join at the oldest one of its stream and key, up to the 64th
+    before it. At the end of each turn six tuples are noted, by a hand that goes round, stream by
     stream, from old to new.
 
     Tables are made after every 128 tuples. Index of an age: results found by tuples of that age and
@@ -85,6 +86,8 @@ class Gain(Policy):
 
     def offered(self, x: Arrival, memory: Memory) -> None:
         self._note(x, memory)
+        for older in self._older(x, memory):
+            self._note(older[0], memory)
         if memory.room(x) > 0:
             return
         for _ in range(MOST):
@@ -92,7 +95,8 @@ class Gain(Policy):
             self._note(first, memory)
             if self._first(x, memory) is first:
                 break
-        self._note_older(self._first(x, memory), memory)
+        for older in self._older(self._first(x, memory), memory):
+            self._note(older[:ALONG][-1], memory)
 
     def priority(self, u: Arrival, memory: Memory) -> Standing:
         return (self.notes[u.seq],)
@@ -116,12 +120,15 @@ class Gain(Policy):
         index = self.index.get((u.stream, self._age(u, memory)), 1.0)
         self.notes[u.seq] = self._earns(u, memory) * index
 
-    def _note_older(self, x: Arrival, memory: Memory) -> None:
-        for number, key in enumerate(x.keys):
-            same = [u for u in memory.stored if u.stream == x.stream and u.keys[number] == key]
-            older = [u for u in reversed(same) if u.seq < x.seq]
-            for u in older[:ALONG] if key is not None else ():
-                self._note(u, memory)
+    def _older(self, x: Arrival, memory: Memory) -> list[list[Arrival]]:
+        """Return, for each join, older tuples of the same stream and key, if any, newest first."""
+        found = [
+            [u for u in reversed(memory.stored) if u.stream == x.stream and u.keys[number] == key]
+            for number, key in enumerate(x.keys)
+            if key is not None
+        ]
+        older = [[u for u in same if u.seq < x.seq] for same in found]
+        return [some for some in older if some]
 
     def _first(self, x: Arrival, memory: Memory) -> Arrival:
         return min(memory.buffer(x), key=lambda u: (self.notes[u.seq], u.seq))
