@@ -340,7 +340,7 @@ def _enter(policy: GainState, memory: Memory, slot: int, time: int) -> None:
     _write(policy, memory, slot, now)
     for join in range(memory.joins.shape[0]):
         key = memory.whole[slot, LINKS + 3 * join]
-        if key >= 0:
+        if memory.joins[join, KIND] == EQUAL and key >= 0:
             before = listed(memory, key, memory.whole[slot, STREAM])
             if before >= 0:
                 _write(policy, memory, before, now)
