@@ -8,7 +8,6 @@ lives in arrays that are written down whole, so a restored operator decides as i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -220,18 +219,17 @@ class Shedding:
         while len(self.work.left) and most > 0:
             stop = min(self.work.next + self._piece_size(), len(self.work.arrivals.times))
             self._make_room(self.work.next, stop)
-            part = each(self.work.arrivals, itemgetter((..., slice(stop))))
             found = new_output(room)
-            before = self.work.next
-            self.work.next, count, compared, why = shed_join(
-                part, self.work.bags, self.memory, self.policy, self.rules, found, before
+            before, work = self.work.next, self.work
+            work.next, count, compared, why = shed_join(
+                work.arrivals, work.bags, self.memory, self.policy, self.rules, found, before, stop
             )
             if why == KEYS_FULL:
                 self._forget_items()
             if why == OUTPUT_FULL and self.work.next == before:
                 room *= 2  # one tuple has more results than fit
                 continue
-            self._watch(part, before, found, count)
+            self._watch(before, found, count)
             self._steer()
             most -= count
             for join, rows in self._results(found, count):
@@ -254,7 +252,7 @@ class Shedding:
         # A small budget in bytes has no room for the slots of a thousand newcomers.
         return min(size, max(64, self.rules.budget >> 13)) if self.shed.in_bytes else size
 
-    def _watch(self, part: Arrivals, start: int, found: Output, count: int) -> None:
+    def _watch(self, start: int, found: Output, count: int) -> None:
         """Count what the tuples just processed have missed."""
         if self.watch is None:
             return
@@ -263,7 +261,7 @@ class Shedding:
         self.watch = recall.with_slots(self.watch, room)
         first = int(memory.now[m.SEQ_NEXT]) - (stop - start)
         watch_join(
-            self.watch, room, part, start, stop, found, count, first,
+            self.watch, room, self.work.arrivals, start, stop, found, count, first,
             memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
         )  # fmt: skip
 

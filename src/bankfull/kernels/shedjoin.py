@@ -401,14 +401,15 @@ def shed_join(
     rules: Rules,
     out: Output,
     start: int,
+    stop: int,
 ) -> tuple[int, int, int, int]:
-    """Process arrivals from ``start`` on; returns (next, results, comparisons, why it stopped)."""
+    """Process arrivals up to ``stop``; returns (next, results, comparisons, why it stopped)."""
     count = 0
     compared = 0
     joins = memory.joins.shape[0]
     sets = bags.sizes.shape[0] > 0
     at = np.zeros(8, np.int64)
-    for i in range(start, arrivals.times.size):
+    for i in range(start, stop):
         if sets and not keys_fit(memory, bags, i):
             return i, count, compared, KEYS_FULL
         s = arrivals.streams[i]
@@ -475,7 +476,7 @@ def shed_join(
             if (seq + 1) % PERIOD == 0:
                 _follow_rates(policy, memory, rules, t)
         hooks.processed(policy, memory, s, t)
-    return arrivals.times.size, count, compared, DONE
+    return stop, count, compared, DONE
 
 
 @inlined
