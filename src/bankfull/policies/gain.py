@@ -29,6 +29,7 @@ from bankfull.kernels.memory import (
     WIDTH,
     Memory,
     first_key,
+    goes_before,
     key_at,
     listed,
     next_key,
@@ -340,7 +341,7 @@ def _enter(policy: GainState, memory: Memory, slot: int, time: int) -> None:
     _write(policy, memory, slot, now)
     for join in range(memory.joins.shape[0]):
         key = memory.whole[slot, LINKS + 3 * join]
-        if memory.joins[join, KIND] == EQUAL and key >= 0:
+        if key >= 0 and memory.joins[join, KIND] == EQUAL:
             before = listed(memory, key, memory.whole[slot, STREAM])
             if before >= 0:
                 _write(policy, memory, before, now)
@@ -375,18 +376,21 @@ def _left(policy: GainState, memory: Memory, slot: int) -> None:
 def _choose(policy: GainState, memory: Memory, buffer: int, time: int) -> int:
     """Return the top of the heap once it stays there after a second look.
 
-    The oldest that shares its key is looked at too, so that of equals the oldest goes; sets share
-    none.
+    After too many looks it is the one that goes first of those seen. The oldest that shares its
+    key is looked at too, so that of equals the oldest goes; sets share none.
     """
     now = _now(policy, memory, time)
     heap = memory.heap[buffer]
+    chosen = heap[0]
     for _ in range(_MOST):
         first = heap[0]
         _write(policy, memory, first, now)
         sift(memory, first)
+        if goes_before(memory, first, chosen):
+            chosen = first
         if heap[0] == first:
             break
-    first = heap[0]
+    first = chosen
     for join in range(memory.joins.shape[0]):
         equal = memory.joins[join, KIND] == EQUAL
         if equal and memory.whole[first, LINKS + 3 * join] >= 0:
@@ -398,7 +402,9 @@ def _choose(policy: GainState, memory: Memory, buffer: int, time: int) -> int:
                 oldest = older
             _write(policy, memory, oldest, now)
             sift(memory, oldest)
-    return heap[0]  # type: ignore[no-any-return]
+            if goes_before(memory, oldest, chosen):
+                chosen = oldest
+    return chosen  # type: ignore[no-any-return]
 
 
 @inlined

@@ -21,7 +21,7 @@ Where = tuple[int, int]
 
 @dataclass
 class Gain(Policy):
-    """The smallest noted priority goes, once it was noted now; notes of others may be old.
+    """The smallest priority goes, as far as priorities are known: they are noted now and then.
 
     The chance that the next tuple of stream o of a join has key k is estimated by fractions
     count(k) / count(any key), in counts that halve every 4, 1, 1/4, 1/16, 1/64, 1/256 windows or
@@ -37,9 +37,10 @@ class Gain(Policy):
     A priority is noted when a tuple asks for a place and when its key arrives on another stream;
     with the former also that of the newest stored one of its stream and key, for each join. A full
     buffer looks at the tuple with the smallest note and notes it again until it stays the smallest,
-    24 times at most, then for each join at the oldest one of its stream and key, up to the 64th
-    before it. At the end of each turn six tuples are noted, by a hand that goes round, stream by
-    stream, from old to new.
+    24 times at most; of those looked at the smallest is chosen. The oldest one of its stream and
+    key, up to the 64th before it, is noted too, for each join, and chosen instead if it is smaller
+    or equal. The chosen one or the newcomer goes. At the end of each turn six tuples are noted, by
+    a hand that goes round, stream by stream, from old to new.
 
     Tables are made after every 128 tuples. Index of an age: results found by tuples of that age and
     64, over those expected (by the looks of the hand, scaled to the same sum) and 64; of that, the
@@ -90,16 +91,22 @@ class Gain(Policy):
             self._note(older[0], memory)
         if memory.room(x) > 0:
             return
+        looked = []
         for _ in range(MOST):
             first = self._first(x, memory)
             self._note(first, memory)
+            looked.append(first)
             if self._first(x, memory) is first:
                 break
-        for older in self._older(self._first(x, memory), memory):
-            self._note(older[:ALONG][-1], memory)
+        self.chosen = min(looked, key=self._place)
+        for older in self._older(self.chosen, memory):
+            oldest = older[:ALONG][-1]
+            self._note(oldest, memory)
+            self.chosen = min(self.chosen, oldest, key=self._place)
 
     def priority(self, u: Arrival, memory: Memory) -> Standing:
-        return (self.notes[u.seq],)
+        rivals = (self.chosen, memory.history[-1])
+        return (u not in rivals, self.notes[u.seq])
 
     def inserted(self, x: Arrival, memory: Memory) -> None:
         self._move_on(memory)
@@ -131,7 +138,10 @@ class Gain(Policy):
         return [some for some in older if some]
 
     def _first(self, x: Arrival, memory: Memory) -> Arrival:
-        return min(memory.buffer(x), key=lambda u: (self.notes[u.seq], u.seq))
+        return min(memory.buffer(x), key=self._place)
+
+    def _place(self, u: Arrival) -> tuple[float, int]:
+        return self.notes[u.seq], u.seq
 
     # ------------------------------------------------------------------------------- the hand
 
