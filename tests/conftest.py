@@ -64,13 +64,20 @@ def sql_pairs() -> Callable[[pa.Table, pa.Table, str, tuple[int, int]], Pairs]:
     return pairs
 
 
-class _SparkTogether(LoadScopeScheduling):
-    """Gives every test that needs Spark to one worker: two Java processes would share two cores."""
+class _Together(LoadScopeScheduling):
+    """Gives one worker every test that needs Spark, and to one each what tests the same policy.
+
+    Two Java processes would share two cores; two workers would compile the same policy twice.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if "spark" in nodeid.partition("::")[0] else nodeid
+        path, _, test = nodeid.partition("::")
+        if "spark" in path:
+            return "spark"
+        about_policy = "polic" in path and test.endswith("]")
+        return f"policy {test.strip(']').split('-')[-1]}" if about_policy else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """Schedule by file name; groups by marker are lost between this pytest and this xdist."""
-    return _SparkTogether(config, log)
+    return _Together(config, log)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from bankfull.kernels import hooks
-from bankfull.kernels.compiler import inlined
+from bankfull.kernels.compiler import inlined, kernel
 from bankfull.kernels.memory import (
     COUNTED,
     HELD,
@@ -27,7 +27,7 @@ from bankfull.kernels.memory import (
 from bankfull.kernels.slotsets import FOUND, Bags, agreeing
 
 
-@inlined
+@kernel
 def count_company(policy: Any, memory: Memory, slot: int, t: int, change: int) -> None:
     """Count and tell, in joins on sets, those that agree with a tuple that has come or goes."""
     for join in range(memory.joins.shape[0]):
@@ -47,7 +47,7 @@ def count_company(policy: Any, memory: Memory, slot: int, t: int, change: int) -
         memory.whole[slot, counted] = found
 
 
-@inlined
+@kernel
 def tell_agreement_of_sets(
     policy: Any, memory: Memory, join: int, slot: int, own: int, t: int
 ) -> None:
@@ -61,7 +61,7 @@ def tell_agreement_of_sets(
             sift(memory, other)
 
 
-@inlined
+@kernel
 def learn_items(
     policy: Any, memory: Memory, join: int, slot: int, s: int, importance: float, t: int
 ) -> None:

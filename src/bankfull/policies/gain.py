@@ -273,7 +273,7 @@ def _age(policy: GainState, memory: Memory, slot: int, now: float) -> int:
     return min(max(int((now - born) * AGES), 0), AGES - 1)
 
 
-@inlined
+@kernel
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
