@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bankfull.oracle.shedding.memory import Arrival, Memory, agree
+from bankfull.oracle.shedding.memory import Arrival, Memory
 from bankfull.oracle.shedding.policy import Policy, Standing
 
 #: Half-lives of counts, in windows.
 LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
 AGES, CLASSES, PERIOD = 16, 96, 128
-LOOKS, MOST, ALONG = 6, 24, 64
+LOOKS, MOST, ALONG = 8, 8, 64
 
 #: What is predicted: the key of the next tuple of a stream, in a join.
 Where = tuple[int, int]
@@ -34,13 +34,13 @@ class Gain(Policy):
     a result with a tuple of o). Importance is known by class, a quarter of a power of two wide; it
     is the tuple's own until the first tables.
 
-    A priority is noted when a tuple asks for a place and when its key arrives on another stream;
-    with the former also that of the newest stored one of its stream and key, for each join. A full
-    buffer looks at the tuple with the smallest note and notes it again until it stays the smallest,
-    24 times at most; of those looked at the smallest is chosen. The oldest one of its stream and
-    key, up to the 64th before it, is noted too, for each join, and chosen instead if it is smaller
-    or equal. The chosen one or the newcomer goes. At the end of each turn six tuples are noted, by
-    a hand that goes round, stream by stream, from old to new.
+    A priority is noted when a tuple asks for a place, and then also that of the newest stored one
+    of its stream and key, for each join. A full buffer looks at the tuple with the smallest note
+    and notes it again until it stays the smallest, eight times at most; of those looked at the
+    smallest is chosen. The oldest one of its stream and key, up to the 64th before it, is noted
+    too, for each join, and chosen instead if it is smaller or equal. The chosen one or the newcomer
+    goes. At the end of each turn eight tuples are noted, by a hand that goes round, stream by
+    stream, from old to new.
 
     Tables are made after every 128 tuples. Index of an age: results found by tuples of that age and
     64, over those expected (by the looks of the hand, scaled to the same sum) and 64; of that, the
@@ -78,9 +78,6 @@ class Gain(Policy):
             self.times[number, x.stream, key].append(self._now(memory))
             self.seen[x.stream][class_of(x.importance)] += 1
             self.known = {}
-            for u in memory.stored:
-                if agree(number, memory.joins[number], x, u):
-                    self._note(u, memory)
 
     def matched(self, u: Arrival, memory: Memory) -> None:
         self.found[u.stream, self._age(u, memory)] += 1

@@ -1,0 +1,160 @@
+"""How often keys arrive: the mixture of estimates that ``gain`` is made of.
+
+``policy`` is the state of ``gain``, whose words are used here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bankfull.kernels.compiler import Float64, inlined, kernel
+from bankfull.kernels.memory import KEYS_USED, MEMBER, WIDTH, Memory
+
+#: Decayed counts have half-lives of 4, 1, 1/4, 1/16, 1/64 and 1/256 windows; another never decays.
+LIVES = 7
+_FADING = LIVES - 1
+#: Behind the decayed counts of a key on a stream: the time of the last change, the part of the
+#: next arrivals that it is expected to be, and for which preparation that was found.
+_SINCE, CHANCE, FOUND = _FADING, _FADING + 1, _FADING + 2
+WORDS = _FADING + 3
+#: A key's popularity is read from the stream that may bring a partner, from the others, from all.
+_SOURCES = 3
+#: All estimators, and one that finds every key as likely as any other.
+ESTIMATORS = _SOURCES * LIVES + 1
+
+
+@inlined
+def _faded(counts: Float64, since: float, now: float, out: Float64) -> None:
+    """Write what is left of decayed counts: every half-life is a quarter of the one before."""
+    left = np.exp2(-0.25 * (now - since))
+    for life in range(_FADING):
+        out[life] = counts[life] * left
+        left *= left
+        left *= left
+
+
+@inlined
+def _refresh_totals(policy: Any, memory: Memory, join: int, now: float) -> None:
+    """Write the arrivals of every stream, decayed like the counts of keys, into ``fresh``."""
+    for s in range(memory.streams.shape[0]):
+        totals = policy.totals[join, s]
+        _faded(totals, totals[_SINCE + 1], now, policy.fresh[s])
+        policy.fresh[s, _FADING] = totals[_FADING]
+
+
+@kernel
+def prepare(policy: Any, memory: Memory, now: float) -> None:
+    """Write what a count of a key is worth now for every join, stream and life.
+
+    The mixture is linear in the counts, so the proportions, the totals below the fractions and
+    the stream's part of all arrivals go into one factor each: ``factors[join, o, 0]`` for counts
+    of stream o itself, ``[.., 1]`` for those of the join's other streams, ``[.., 2, 0]`` for any
+    key.
+    """
+    policy.period[1] = now
+    policy.period[2] += 1.0
+    fresh = policy.fresh
+    everything = 0.0
+    for join in range(memory.joins.shape[0]):
+        for s in range(memory.streams.shape[0]):
+            totals = policy.totals[join, s]
+            everything += totals[1] * np.exp2(totals[_SINCE + 1] - now)
+    for join in range(memory.joins.shape[0]):
+        _refresh_totals(policy, memory, join, now)
+        for member in range(memory.joins[join, WIDTH]):
+            o = memory.joins[join, MEMBER + member]
+            arrivals = fresh[o, 1] / everything if everything > 0.0 else 1.0
+            shares, factors = policy.shares[join, o], policy.factors[join, o]
+            for life in range(LIVES):
+                own = fresh[o, life]
+                others = 0.0
+                for another in range(memory.joins[join, WIDTH]):
+                    s = memory.joins[join, MEMBER + another]
+                    if s != o:
+                        others += fresh[s, life]
+                both = shares[2 * LIVES + life] / (own + others) if own + others > 1e-9 else 0.0
+                factors[0, life] = both + (shares[life] / own if own > 1e-9 else 0.0)
+                factors[1, life] = both + (shares[LIVES + life] / others if others > 1e-9 else 0.0)
+                factors[0, life] *= arrivals
+                factors[1, life] *= arrivals
+            factors[2, 0] = arrivals * shares[ESTIMATORS - 1] / (1.0 + memory.now[KEYS_USED])
+
+
+@inlined
+def _weighted(memory: Memory, key: int, s: int, now: float, factors: Float64) -> float:
+    """Return the counts of a key on one stream, as they are now, times their factors."""
+    about = memory.stats[key]
+    at = memory.streams.shape[0] + s * WORDS
+    total = about[s] * factors[_FADING]
+    left = np.exp2(-0.25 * (now - about[at + _SINCE]))
+    for life in range(_FADING):
+        total += about[at + life] * left * factors[life]
+        left *= left
+        left *= left
+    return total  # type: ignore[no-any-return]
+
+
+@kernel
+def find_chance(policy: Any, memory: Memory, join: int, key: int, o: int, now: float) -> None:
+    """Write the part of the next arrivals that a key on stream ``o`` is expected to be."""
+    about, at = memory.stats[key], memory.streams.shape[0] + o * WORDS
+    factors = policy.factors[join, o]
+    chance = factors[2, 0]
+    for another in range(memory.joins[join, WIDTH]):
+        s = memory.joins[join, MEMBER + another]
+        chance += _weighted(memory, key, s, now, factors[0 if s == o else 1])
+    about[at + CHANCE], about[at + FOUND] = chance, policy.period[2]
+
+
+@inlined
+def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now: float) -> None:
+    """Let the estimators that saw this arrival coming have more to say."""
+    chances, shares, about = policy.chances, policy.shares[join, o], memory.stats[key]
+    streams = memory.streams.shape[0]
+    _refresh_totals(policy, memory, join, now)
+    for s in range(streams):
+        at = streams + s * WORDS
+        _faded(about[at : at + _FADING], about[at + _SINCE], now, policy.counts[s])
+        policy.counts[s, _FADING] = about[s] - (s == o)  # the arrival itself is no evidence
+    for life in range(LIVES):
+        count, total, others, totals = policy.counts[o, life], policy.fresh[o, life], 0.0, 0.0
+        for member in range(memory.joins[join, WIDTH]):
+            s = memory.joins[join, MEMBER + member]
+            if s != o:
+                others += policy.counts[s, life]
+                totals += policy.fresh[s, life]
+        both = total + totals
+        chances[life] = count / total if total > 1e-9 else 0.0
+        chances[LIVES + life] = others / totals if totals > 1e-9 else 0.0
+        chances[2 * LIVES + life] = (count + others) / both if both > 1e-9 else 0.0
+    chances[ESTIMATORS - 1] = 1.0 / (1.0 + memory.now[KEYS_USED])
+    mixed = 0.0
+    for estimator in range(ESTIMATORS):
+        mixed += shares[estimator] * chances[estimator]
+    rate = max(policy.rate, 2.0 / (20.0 + policy.totals[join, o, _FADING]))
+    for estimator in range(ESTIMATORS):
+        follows = shares[estimator] * chances[estimator] / mixed
+        shares[estimator] += rate * (follows - shares[estimator])
+
+
+@inlined
+def _count(policy: Any, memory: Memory, join: int, key: int, stream: int, now: float) -> None:
+    """Count an arrival; :func:`_learn_shares` has left what the counts are now."""
+    about, totals = memory.stats[key], policy.totals[join, stream]
+    at = memory.streams.shape[0] + stream * WORDS
+    for life in range(_FADING):
+        about[at + life] = policy.counts[stream, life] + 1.0
+        totals[life] = policy.fresh[stream, life] + 1.0
+    totals[_FADING] += 1.0
+    about[at + _SINCE] = totals[_SINCE + 1] = now
+
+
+@kernel
+def learn(policy: Any, memory: Memory, key: int, stream: int, now: float) -> None:
+    """Learn from the arrival of a key."""
+    join = int(memory.codes[key, 1])
+    _learn_shares(policy, memory, join, key, stream, now)
+    _count(policy, memory, join, key, stream, now)
+    policy.period[1] = np.inf  # the factors no longer hold
