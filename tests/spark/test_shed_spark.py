@@ -218,7 +218,7 @@ def test_sets_under_a_budget(runner: Fresh, buckets: int, budget: int) -> None:
         assert found == Counter(embedded)
     assert found.total() > 0
     assert (found == whole) == (budget == 3_000)
-    observed = [one["observedMetrics"]["bankfull"] for one in spark.progress]
+    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in spark.progress]
     seen = [one for one in observed if one["a.stored"] is not None]
     levels = [f"{n}.{level}" for n in "ab" for level in ("stored", "copies")]
     assert max(sum(one[level] for level in levels) for one in seen) <= budget

@@ -110,7 +110,8 @@ def gap_over_seeds(system: str, others: Sequence[str], bound: str, **where: Any)
             best = fmean(values[seed][judges[seed]] for seed in values)
             mine = fmean(values[seed][system] for seed in values)
             most = fmean(values[seed][bound] for seed in values)
-            found.append((label, (mine - best) / (most - best)))
+            gained, gap = mine - best, most - best
+            found.append((label, gained / gap if gap > 0 else float(gained >= 0)))
         return found
 
     return observe
