@@ -10,6 +10,7 @@ from bankfull.errors import SpecError
 from bankfull.lab import EXPERIMENTS, select
 from bankfull.lab import observers as see
 from bankfull.lab.claims import Claim, Points
+from bankfull.lab.everything import gap_over_seeds, over_seeds
 from bankfull.policies import POLICIES
 
 SETTINGS = ("workload", "budget", "seed")
@@ -101,6 +102,28 @@ def test_observers_at_a_place() -> None:
 def test_the_share_of_a_gap() -> None:
     given = points(point("gain", 0.6), point("prob", 0.5), point("optimum", 0.9))
     assert numbers(see.gap_closed("gain", ("prob",), "optimum"), given) == [0.25]
+
+
+def test_over_the_seeds_the_best_other_is_chosen_by_other_seeds() -> None:
+    """One is lucky at the first seed and another at the second; a steady one is the better."""
+    reached = {
+        "gain": (0.5, 0.5, 0.5),
+        "steady": (0.4, 0.4, 0.4),
+        "first": (0.6, 0.1, 0.1),
+        "second": (0.1, 0.6, 0.1),
+    }
+    others = ("steady", "first", "second")
+    given = points(
+        *(
+            point(name, value, seed=seed)
+            for name, values in reached.items()
+            for seed, value in enumerate(values)
+        ),
+        *(point("optimum", 0.8, seed=seed) for seed in range(3)),
+    )
+    assert numbers(over_seeds("gain", others), given) == pytest.approx([1.25])
+    closed = numbers(gap_over_seeds("gain", others, "optimum"), given)
+    assert closed == pytest.approx([0.25])
 
 
 def test_curves_are_compared_where_they_are_equally_distorted() -> None:
