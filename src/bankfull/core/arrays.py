@@ -17,7 +17,7 @@ from bankfull.core import keys
 from bankfull.core.log import Log
 from bankfull.core.plan import JoinPlan, Plan
 from bankfull.kernels import memory as m
-from bankfull.kernels.shedjoin import Arrivals, Output
+from bankfull.kernels.matches import Arrivals, Output
 
 
 def row_bytes(values: pa.Array) -> NDArray[np.int64]:

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from bankfull.core import keys, recall
 from bankfull.core.arrays import (
-    about_joins,
-    about_streams,
     concatenate,
     each,
     importance_of,
@@ -26,37 +24,25 @@ from bankfull.core.arrays import (
     row_bytes,
     same_keys,
 )
-from bankfull.core.bags import ITEM_BYTES, NO_BAGS, TEXT_ROOM, Bagger
+from bankfull.core.bags import NO_BAGS, Bagger
 from bankfull.core.emit import emit
 from bankfull.core.index import Found, unseen
 from bankfull.core.interval import Watched
 from bankfull.core.ledger import JoinLedger, StreamLedger
 from bankfull.core.log import Log, uncounted
 from bankfull.core.plan import NEVER, JoinPlan, Plan
+from bankfull.core.slots import PERIOD, SPARE, Slots
 from bankfull.kernels import memory as m
+from bankfull.kernels.budget import Rules, fit_budget
+from bankfull.kernels.matches import Arrivals, Output
 from bankfull.kernels.recall import Watch, watch_join
-from bankfull.kernels.shedjoin import (
-    KEYS_FULL,
-    OUTPUT_FULL,
-    Arrivals,
-    Output,
-    Rules,
-    fit_budget,
-    shed_join,
-)
+from bankfull.kernels.shedjoin import KEYS_FULL, OUTPUT_FULL, shed_join
 from bankfull.kernels.slotsets import Bags
 
 #: Results that the kernel may return at once.
 _RESULTS = 1 << 15
-#: Keys that nobody stored holds are forgotten after so many tuples, counted from the first one, so
-#: that how the input is cut into batches leaves no trace.
-_PERIOD = 1024
 #: Classes of importance in which losses are counted, a power of ten each.
 _CLASSES = 10
-#: At least so many keys are remembered beyond those of stored tuples.
-_KEYS = 256
-#: In bytes, joins on sets remember items that nobody holds in up to this part of the budget.
-_SPARE = 16
 
 
 @dataclass
@@ -82,37 +68,9 @@ class Shedding:
         self.plan, self.shed = plan, plan.shed
         self.logs = [Log(stream) for stream in plan.streams]
         streams, joins = len(plan.streams), len(plan.joins)
-        own = self.shed.shares is not None or self.shed.proportional
-        self.words = m.LINKS + 3 * joins
-        self.stats = streams * (1 + self.shed.policy.key_stats)
-        # A slot with a quarter to spare; nearly two keys, with their part of the hash table.
-        slot, key = 8 * (self.words + m.NOTE + m.NOTES + 1), 48 + 16 * streams + 8 * self.stats
         self.bagger = Bagger(plan)
-        if self.bagger:
-            slot += 24
-        self.key_bytes = key - 8 + ITEM_BYTES + 8 * TEXT_ROOM
-        keyed = len(self.bagger.joins) < joins
-        self.overhead = slot * 5 // 4 + keyed * key * 15 // 8
+        self.slots = Slots(plan, self.bagger)
         self.policy = self.shed.policy.start(self.shed.shape)
-        self.memory = m.Memory(
-            whole=np.full((0, self.words), m.NONE, np.int64),
-            real=np.zeros((0, m.NOTE + m.NOTES)),
-            heap=np.zeros((streams if own else 1, 0), np.int64),
-            codes=np.zeros((0, 2), np.uint64),
-            lists=np.zeros((0, 2 * streams), np.int64),
-            stats=np.zeros((0, self.stats)),
-            table=np.zeros(0, np.int64),
-            streams=about_streams(plan, own),
-            buffers=np.zeros((streams if own else 1, 3), np.int64),
-            joins=about_joins(plan),
-            now=np.array([m.NONE, 0, -NEVER, 0, 0, m.NONE, 0, 0, NEVER, 0, 0], np.int64),
-            posts=np.zeros((0, m.POST_WORDS), np.int32),
-            weights=np.zeros(0),
-            marks=np.zeros((0, 2), np.int64),
-            scores=np.zeros(0),
-            at_least=np.zeros(joins),
-        )
-        self._prepare_sets()
         budget = self.shed.budget
         if self.shed.recall is not None:
             budget = recall.start_budget(budget, self.shed.in_bytes, len(self.memory.buffers))
@@ -139,19 +97,11 @@ class Shedding:
         #: The most that the budget may be; at the last look at it: number and time of the tuple,
         #: tuples dropped.
         self.steered = np.array([self.shed.budget, 0, -NEVER, 0], np.int64)
-        self._room(64, 64)
 
-    def _prepare_sets(self) -> None:
-        """Describe joins on sets to the kernel; their items cost bytes of their own."""
-        counted = self.shed.policy.counts_partners
-        at_least = self.bagger.describe(self.memory.joins, counted)
-        self.memory = self.memory._replace(at_least=at_least)
-        #: Whether the number of items remembered is bounded at every tuple.
-        self.bounded = bool(self.bagger) and self.shed.in_bytes and not self.shed.policy.exact_keys
-        if self.bounded:
-            self.memory.now[m.KEYS_MOST] = 0
-        if self.shed.in_bytes:
-            self.memory.joins[list(self.bagger.joins), m.KEY_BYTES] = self.key_bytes
+    @property
+    def memory(self) -> m.Memory:
+        """What is stored and remembered."""
+        return self.slots.memory
 
     # ------------------------------------------------------------------------------ taking in
 
@@ -205,7 +155,7 @@ class Shedding:
         payload = np.zeros(rows.num_rows, np.int64)
         for column in rows.columns:
             payload += row_bytes(column)
-        sizes = self.overhead + payload * 13 // 8
+        sizes = self.slots.overhead + payload * 13 // 8
         return sizes + self.bagger.row_bytes(position, rows, bags) if self.bagger else sizes
 
     # ------------------------------------------------------------------------------ processing
@@ -225,7 +175,8 @@ class Shedding:
                 work.arrivals, work.bags, self.memory, self.policy, self.rules, found, before, stop
             )
             if why == KEYS_FULL:
-                self._forget_items()
+                wanted = len(self.plan.joins) + int(work.bags.sizes[:, work.next].sum())
+                self.slots.forget_items(self.rules.budget, wanted)
             if why == OUTPUT_FULL and self.work.next == before:
                 room *= 2  # one tuple has more results than fit
                 continue
@@ -238,7 +189,7 @@ class Shedding:
             counts[self.plan.joins[0].name].compared += compared
         if not len(self.work.left):
             self.work = Work(no_arrivals(len(self.plan.joins)))
-            self._tidy_items()
+            self.slots.tidy_items()
             for position in range(len(self.logs)):
                 self._compact(position)
         return output, bool(len(self.work.left))
@@ -246,7 +197,7 @@ class Shedding:
     def _piece_size(self) -> int:
         """Return how many tuples to process at a time: up to where keys or budget may change."""
         number = int(self.memory.now[m.SEQ_NEXT])
-        size = _PERIOD - number % _PERIOD
+        size = PERIOD - number % PERIOD
         if self.shed.recall is not None:
             size = min(size, recall.PERIOD - number % recall.PERIOD)
         # A small budget in bytes has no room for the slots of a thousand newcomers.
@@ -341,12 +292,11 @@ class Shedding:
         own = [value for value in self.policy if isinstance(value, np.ndarray)]
         budget = np.array([self.rules.budget, *self.steered], np.int64)
         known = self.bagger.arrays()
-        return [*self.memory, *self.rules[-4:], budget, *(self.watch or ()), *known, *own]
+        return [*self.slots.arrays(), *self.rules[-4:], budget, *(self.watch or ()), *known, *own]
 
     def load(self, arrays: list[NDArray[Any]]) -> None:
         """Take over what :meth:`arrays` gave."""
-        count = len(self.memory)
-        self.memory = m.Memory(*arrays[:count])
+        count = self.slots.load(arrays)
         self.rules = Rules(*self.rules[:-4], *arrays[count : count + 4])
         self.rules = self.rules._replace(budget=int(arrays[count + 4][0]))
         self.steered = arrays[count + 4][1:]
@@ -361,7 +311,7 @@ class Shedding:
 
     def nbytes(self) -> int:
         """Bytes of payload, slots, keys, the policy's own arrays and tuples kept aside."""
-        arrays: list[NDArray[Any]] = [*self.memory, *(self.watch or ())]
+        arrays: list[NDArray[Any]] = [*self.slots.arrays(), *(self.watch or ())]
         arrays += [value for value in self.policy if isinstance(value, np.ndarray)]
         held = sum(a.nbytes for a in arrays) + self.bagger.nbytes()
         return held + sum(log.nbytes() for log in self.logs)
@@ -387,8 +337,8 @@ class Shedding:
         if not (self.bagger and self.shed.in_bytes):
             return budget
         own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
-        newcomers = max(64, budget >> 13) * (self.overhead + 8 * self.bagger.post_bytes)
-        return max(1, budget - 2 * budget // _SPARE - own - newcomers)
+        newcomers = max(64, budget >> 13) * (self.slots.overhead + 8 * self.bagger.post_bytes)
+        return max(1, budget - 2 * budget // SPARE - own - newcomers)
 
     def resize(self, share: float) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
@@ -412,8 +362,8 @@ class Shedding:
         fit_budget(self.memory, self.policy, self.rules)
 
     def _make_room(self, start: int, stop: int) -> None:
-        if int(self.memory.now[m.SEQ_NEXT]) % _PERIOD == 0 and not self.bounded:
-            self._forget_keys()
+        if int(self.memory.now[m.SEQ_NEXT]) % PERIOD == 0 and not self.slots.bounded:
+            self.slots.forget_keys()
         arrivals = stop - start
         stored = int(self.memory.buffers[:, m.HEAPED].sum())
         slots = stored + arrivals
@@ -421,105 +371,9 @@ class Shedding:
             slots = min(slots, self.shed.budget)
         items = int(self.work.bags.sizes[:, start:stop].sum())
         numbers = int(self.memory.now[m.KEYS_USED]) + arrivals * len(self.plan.joins) + items
-        if self.bounded:
+        if self.slots.bounded:
             numbers = min(numbers, int(self.memory.now[m.KEYS_MOST]))
-        self._room(slots + 1, numbers)
-        if items:
-            self._room_for_items(items)
-
-    def _room(self, slots: int, numbers: int) -> None:
-        """Have so many slots and numbers for keys."""
-        memory, have = self.memory, len(self.memory.whole)
-        if slots > have:
-            wanted = slots + slots // 4
-            if not self.shed.in_bytes:
-                wanted = min(wanted, self.shed.budget + 1)
-            whole = np.full((wanted, self.words), m.NONE, np.int64)
-            whole[:have] = memory.whole
-            whole[have:, m.OLDER] = [*range(have + 1, wanted), int(memory.now[m.FREE])]
-            memory.now[m.FREE] = have
-            real = np.zeros((wanted, memory.real.shape[1]))
-            real[:have] = memory.real
-            heap = np.zeros((len(memory.heap), wanted), np.int64)
-            heap[:, :have] = memory.heap
-            memory = memory._replace(whole=whole, real=real, heap=heap)
-            if self.bagger:
-                marks = np.zeros((wanted, 2), np.int64)
-                marks[:have] = memory.marks
-                memory = memory._replace(marks=marks, scores=np.zeros(wanted))
-        self.memory = memory
-        if numbers > len(memory.codes):
-            used = int(memory.now[m.KEYS_USED])
-            self._number_keys(np.arange(used), numbers + numbers // 8 + 64)
-
-    def _room_for_items(self, items: int) -> None:
-        """Have so many free postings."""
-        memory, have = self.memory, len(self.memory.posts)
-        used = int(memory.now[m.POSTS_USED])
-        if used + items <= have:
-            return
-        wanted = (used + items) * 5 // 4
-        posts = np.full((wanted, m.POST_WORDS), m.NONE, np.int32)
-        posts[:have] = memory.posts
-        posts[have:, m.POST_NEXT] = [*range(have + 1, wanted), int(memory.now[m.POST_FREE])]
-        memory.now[m.POST_FREE] = have
-        weights = np.zeros(wanted if self.bagger.weighted else 0)
-        weights[:have] = memory.weights
-        self.memory = memory._replace(posts=posts, weights=weights)
-
-    def _forget_items(self) -> None:
-        """Forget items that nobody holds, the rarest first, so that those of the next tuple fit."""
-        memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
-        held = memory.lists[:used, 1::2].sum(axis=1) > 0
-        spare = max(16, self.rules.budget // _SPARE // self.key_bytes)
-        wanted = len(self.plan.joins) + int(self.work.bags.sizes[:, self.work.next].sum())
-        seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
-        seen[held] = np.inf
-        keep = np.sort(np.argsort(-seen, kind="stable")[: int(held.sum()) + spare // 2])
-        most = int(held.sum()) + spare // 2 + max(spare - spare // 2, wanted)
-        memory.now[m.KEYS_MOST] = most
-        memory.now[m.HELD_LEAST] = memory.now[m.HELD] - spare
-        self._number_keys(keep, most)
-
-    def _tidy_items(self) -> None:
-        """Give up numbers of items that were forgotten."""
-        used = int(self.memory.now[m.KEYS_USED])
-        if self.bagger and self.bagger.tidy(self.memory.codes[:used], self.shed.in_bytes):
-            self._number_keys(np.arange(used), len(self.memory.codes))
-
-    def _forget_keys(self) -> None:
-        """Forget keys of nobody stored, the rarest first, where the policy allows it."""
-        memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
-        held = memory.lists[:used, 1::2].sum(axis=1) > 0
-        stored = int(memory.buffers[:, m.HEAPED].sum())
-        spare = max(_KEYS, stored // 2) if self.shed.in_bytes else max(16 * _KEYS, stored)
-        most = int(held.sum()) + spare
-        if used <= most or self.shed.policy.exact_keys:
-            return
-        seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
-        seen[held] = np.inf
-        keep = np.sort(np.argsort(-seen, kind="stable")[:most])
-        self._number_keys(keep, most + most // 8 + _PERIOD)
-
-    def _number_keys(self, keep: NDArray[np.int64], wanted: int) -> None:
-        """Number these keys anew, in tables with room for ``wanted``."""
-        memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
-        table = np.full(1 << (wanted + wanted // 2).bit_length(), m.NONE, np.int64)
-        codes = np.zeros((wanted, 2), np.uint64)
-        lists = np.full((wanted, memory.lists.shape[1]), m.NONE, np.int64)
-        lists[:, 1::2] = 0
-        stats = np.zeros((wanted, self.stats))
-        lists[: len(keep)], stats[: len(keep)] = memory.lists[keep], memory.stats[keep]
-        renumbered = np.full(used + 1, m.NONE, np.int64)
-        renumbered[keep] = np.arange(len(keep))
-        for join in range(len(self.plan.joins)):
-            at = m.LINKS + 3 * join
-            if join not in self.bagger.joins:
-                memory.whole[:, at] = renumbered[np.clip(memory.whole[:, at], -1, used)]
-        memory.posts[:, m.POST_KEY] = renumbered[memory.posts[:, m.POST_KEY]]
-        before = memory.codes
-        self.memory = memory._replace(table=table, codes=codes, lists=lists, stats=stats)
-        m.number_again(self.memory, keep, before)
+        self.slots.make_room(slots + 1, numbers, items)
 
     def _compact(self, position: int, slack: int = 64) -> None:
         """Rewrite a log with the stored tuples alone, when a quarter of it is of others."""

@@ -68,7 +68,7 @@ def hook(stub: Function) -> Function:
     kernel that calls the hook, once a type, and the kernel still hits the cache on disk (one made
     in a factory never does, ``docs/decisions/0008``).
     """
-    rules = _RULES.setdefault(stub.__name__, {})
+    rules: dict[Any, Callable[..., Any]] = {}
 
     @functools.wraps(stub)
     def dispatch(policy: Any, *arguments: Any) -> Any:
@@ -80,6 +80,7 @@ def hook(stub: Function) -> Function:
     overload(dispatch, jit_options={"forceinline": True, "error_model": "numpy"}, strict=False)(
         choose
     )
+    _RULES[dispatch] = rules
     return cast(Function, dispatch)
 
 
@@ -96,14 +97,14 @@ def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]
         )
 
     def register(function: Function) -> Function:
-        _RULES[stub.__name__][kind] = function
+        _RULES[stub][kind] = function
         return function
 
     return register
 
 
 _KINDS: dict[str, type] = {}
-_RULES: dict[str, dict[Any, Callable[..., Any]]] = {}
+_RULES: dict[Callable[..., Any], dict[Any, Callable[..., Any]]] = {}
 
 
 def cache_folder() -> str:

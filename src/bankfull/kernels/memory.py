@@ -10,7 +10,8 @@ policies; who calls the kernels keeps enough numbers free.
 In a join on sets every item of a tuple is a key. A tuple's items are *postings*: rows of ``posts``,
 chained in the order of their values, each in the list of its item and stream, newest first too.
 ``whole`` then holds, of a join, the first posting, how many there are, and how many stored tuples
-agree. Free postings form a list. ``slotsets.py`` searches them.
+agree. Free postings form a list. Without such joins there are no ``sets``, and what ``withsets.py``
+adds is not even compiled.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bankfull.kernels import withsets
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
 from bankfull.kernels.hashing import GOLDEN
 
@@ -55,6 +57,16 @@ POST_SLOT, POST_KEY, POST_OLDER, POST_NEWER, POST_NEXT = range(5)
 POST_WORDS = 5
 
 
+class Sets(NamedTuple):
+    """What joins on sets need: postings, their weights, room for a search, thresholds."""
+
+    posts: NDArray[np.int32]
+    weights: Float64
+    marks: Int64
+    scores: Float64
+    at_least: Float64
+
+
 class Memory(NamedTuple):
     """Everything that is stored and remembered; see the module's text."""
 
@@ -69,11 +81,7 @@ class Memory(NamedTuple):
     buffers: Int64
     joins: Int64
     now: Int64
-    posts: NDArray[np.int32]
-    weights: Float64
-    marks: Int64
-    scores: Float64
-    at_least: Float64
+    sets: Sets | None
 
 
 @inlined
@@ -192,13 +200,13 @@ def first_key(memory: Memory, slot: int, join: int) -> Any:
 @inlined
 def key_at(memory: Memory, join: int, place: int) -> Any:
     """Return the number of the key at a place of :func:`first_key` or :func:`next_key`."""
-    return place if memory.joins[join, KIND] == EQUAL else np.int64(memory.posts[place, POST_KEY])
+    return withsets.key_at(memory.sets, memory, join, place)
 
 
 @inlined
 def next_key(memory: Memory, join: int, place: int) -> Any:
     """Return where a tuple's next key is, or NONE."""
-    return NONE if memory.joins[join, KIND] == EQUAL else np.int64(memory.posts[place, POST_NEXT])
+    return withsets.next_key(memory.sets, memory, join, place)
 
 
 @inlined
@@ -208,84 +216,13 @@ def pooled(memory: Memory, join: int, stream: int, so_far: float, more: float) -
     Their sum: the items that the tuple may expect to have in common with arrivals. Where a partner
     must have all of them, the least.
     """
-    if so_far < 0.0:
-        return more
-    about = memory.joins[join]
-    if about[KIND] == CONTAINS and about[CONTAINED] == stream:
-        return min(so_far, more)
-    return so_far + more
+    return withsets.pooled(memory.sets, memory, join, stream, so_far, more)
 
 
 @inlined
-def _link_items(memory: Memory, slot: int, join: int) -> None:
-    """Enter a tuple in the lists of its items; who is the first to hold one pays for it."""
-    posts, stream = memory.posts, memory.whole[slot, STREAM]
-    post = memory.whole[slot, LINKS + 3 * join]
-    while post >= 0:
-        about = memory.lists[posts[post, POST_KEY], 2 * stream : 2 * stream + 2]
-        first = about[0]
-        posts[post, POST_OLDER] = first
-        posts[post, POST_NEWER] = NONE
-        if first >= 0:
-            posts[first, POST_NEWER] = post
-        else:
-            memory.buffers[memory.whole[slot, BUFFER], USED] += memory.joins[join, KEY_BYTES]
-            memory.now[HELD] += 1
-        about[0] = post
-        about[1] += 1
-        post = posts[post, POST_NEXT]
-
-
-@inlined
-def _unlink_items(memory: Memory, slot: int, join: int) -> None:
-    """Take a tuple out of the lists of its items and free its postings."""
-    posts, stream = memory.posts, memory.whole[slot, STREAM]
-    post = memory.whole[slot, LINKS + 3 * join]
-    while post >= 0:
-        about = memory.lists[posts[post, POST_KEY], 2 * stream : 2 * stream + 2]
-        older, newer = posts[post, POST_OLDER], posts[post, POST_NEWER]
-        if newer >= 0:
-            posts[newer, POST_OLDER] = older
-        else:
-            about[0] = older
-        if older >= 0:
-            posts[older, POST_NEWER] = newer
-        about[1] -= 1
-        if about[1] == 0:
-            memory.buffers[memory.whole[slot, BUFFER], USED] -= memory.joins[join, KEY_BYTES]
-            memory.now[HELD] -= 1
-        post = posts[post, POST_NEXT]
-    free_items(memory, slot, join)
-
-
-@inlined
-def free_items(memory: Memory, slot: int, join: int) -> None:
-    """Give the postings of a tuple that is in no list back."""
-    post = memory.whole[slot, LINKS + 3 * join]
-    memory.whole[slot, LINKS + 3 * join] = NONE
-    while post >= 0:
-        following = memory.posts[post, POST_NEXT]
-        memory.posts[post, POST_KEY] = NONE
-        memory.posts[post, POST_NEXT] = memory.now[POST_FREE]
-        memory.now[POST_FREE] = post
-        memory.now[POSTS_USED] -= 1
-        post = following
-
-
-@kernel
-def link_sets(memory: Memory, slot: int) -> None:
-    """Enter a tuple in the lists of joins on sets."""
-    for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KIND] != EQUAL:
-            _link_items(memory, slot, join)
-
-
-@kernel
-def unlink_sets(memory: Memory, slot: int) -> None:
-    """Take a tuple out of the lists of joins on sets."""
-    for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KIND] != EQUAL:
-            _unlink_items(memory, slot, join)
+def on_keys(memory: Memory, join: int) -> bool:
+    """Tell whether a join compares one key a tuple, not sets of them."""
+    return withsets.on_keys(memory.sets, memory, join)
 
 
 @inlined
@@ -302,10 +239,9 @@ def link(memory: Memory, slot: int) -> None:
         memory.streams[stream, OLDEST] = slot
     memory.streams[stream, NEWEST] = slot
     memory.streams[stream, STORED] += 1 - whole[slot, COPY]
-    if memory.posts.shape[0] > 0:
-        link_sets(memory, slot)
+    withsets.link(memory.sets, memory, slot)
     for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KIND] != EQUAL:
+        if not on_keys(memory, join):
             continue
         at = LINKS + 3 * join
         key = whole[slot, at]
@@ -334,10 +270,9 @@ def unlink(memory: Memory, slot: int) -> None:
     else:
         memory.streams[stream, NEWEST] = older
     memory.streams[stream, STORED] -= 1 - whole[slot, COPY]
-    if memory.posts.shape[0] > 0:
-        unlink_sets(memory, slot)
+    withsets.unlink(memory.sets, memory, slot)
     for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KIND] != EQUAL:
+        if not on_keys(memory, join):
             continue
         at = LINKS + 3 * join
         key = whole[slot, at]
@@ -369,7 +304,7 @@ def partners_stored(memory: Memory, slot: int) -> int:
         key = memory.whole[slot, LINKS + 3 * join]
         if key < 0:
             continue
-        if memory.joins[join, KIND] != EQUAL:
+        if not on_keys(memory, join):
             total += memory.whole[slot, LINKS + 3 * join + 2]
             continue
         for member in range(memory.joins[join, WIDTH]):

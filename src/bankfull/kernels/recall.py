@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
 from bankfull.kernels.hashing import GOLDEN
+from bankfull.kernels.matches import AVERAGE, MAX, MIN, PRODUCT, Arrivals, Output
 from bankfull.kernels.memory import (
     MEMBER,
     MEMBER_ROWS,
@@ -42,7 +43,6 @@ from bankfull.kernels.memory import (
     WIDTH,
     draw,
 )
-from bankfull.kernels.shedjoin import AVERAGE, MAX, MIN, PRODUCT, Arrivals, Output
 
 #: Columns of ``whole``; from LINKS on two a join: next and previous tuple of the bucket.
 STREAM, TIME, NTH, SEQ, LINKS = range(5)
@@ -236,7 +236,7 @@ def _watch_pair(
     """
     whole, t = watch.whole, arrivals.times[i]
     other = 1 if joins[join, MEMBER] == arrivals.streams[i] else 0
-    stream = joins[join, MEMBER + other]
+    stream, width = joins[join, MEMBER + other], joins[join, WIDTH]
     code = arrivals.codes[join, i]
     kept = watch.buckets[_bucket(watch, code, join)]
     while kept >= 0:
@@ -247,7 +247,7 @@ def _watch_pair(
             and watch.came[stream] - whole[kept, NTH] - 1 < joins[join, MEMBER_ROWS + other]
         ):
             found = False
-            while at < count and _made_by(out, at, join, seq, 2):
+            while at < count and _made_by(out, at, join, seq, width):
                 if out.arrivals[other, at] <= whole[kept, SEQ]:
                     found = out.arrivals[other, at] == whole[kept, SEQ]
                     break
@@ -256,9 +256,9 @@ def _watch_pair(
             if not found:
                 own = watch.real[kept, IMPORTANCE]
                 worth = _worth(combine, own, arrivals.importance[i])
-                _lose(watch, kept, 1.0, worth, False)
+                _lose(watch, kept, 1.0, worth, width > 2)
         kept = whole[kept, LINKS + 2 * join]
-    while at < count and _made_by(out, at, join, seq, 2):
+    while at < count and _made_by(out, at, join, seq, width):
         _gain(watch, out.importance[at])
         at += 1
     return at
@@ -299,7 +299,7 @@ def _watch_many(
     """See what an arrival has missed in a join of more than two; see :func:`_watch_pair`."""
     whole, real, t = watch.whole, watch.real, arrivals.times[i]
     code, width = arrivals.codes[join, i], joins[join, WIDTH]
-    own = 0
+    own: Any = np.int64(0)
     for member in range(width):
         if joins[join, MEMBER + member] == arrivals.streams[i]:
             own = member
@@ -357,7 +357,7 @@ def watch_join(
     ``out`` holds the ``count`` results they made, in order. At most ``room`` tuples are kept, of at
     least as many slots. ``guessed``: the worth of what joins of more than two miss is not certain.
     """
-    at = 0
+    at: Any = np.int64(0)  # a literal would have every callee compiled twice
     near = np.empty(watch.whole.shape[0], np.int64)
     for i in range(start, stop):
         s, seq = arrivals.streams[i], first + i - start

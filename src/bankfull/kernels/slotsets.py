@@ -25,13 +25,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Float64, Int64, kernel
+from bankfull.kernels import withsets
+from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, rule
 from bankfull.kernels.memory import (
     ARRIVED,
+    BUFFER,
     CONTAINED,
     CONTAINS,
     EQUAL,
+    HELD,
+    HELD_LEAST,
     KEY_BYTES,
+    KEYS_MOST,
+    KEYS_USED,
     KIND,
     LINKS,
     MARKED,
@@ -42,6 +48,7 @@ from bankfull.kernels.memory import (
     NTH,
     POST_FREE,
     POST_KEY,
+    POST_NEWER,
     POST_NEXT,
     POST_OLDER,
     POST_SLOT,
@@ -50,9 +57,11 @@ from bankfull.kernels.memory import (
     ROW,
     SEQ,
     SEQ_NEXT,
+    STREAM,
     TIME,
+    USED,
     Memory,
-    free_items,
+    Sets,
     key_number,
 )
 
@@ -74,10 +83,37 @@ class Bags(NamedTuple):
     weights: Float64
 
 
+@rule(withsets.on_keys, Sets)
+def _on_keys(sets: Sets, memory: Memory, join: int) -> bool:
+    return memory.joins[join, KIND] == EQUAL  # type: ignore[no-any-return]
+
+
+@rule(withsets.key_at, Sets)
+def _key_at(sets: Sets, memory: Memory, join: int, place: int) -> Any:
+    return place if memory.joins[join, KIND] == EQUAL else np.int64(sets.posts[place, POST_KEY])
+
+
+@rule(withsets.next_key, Sets)
+def _next_key(sets: Sets, memory: Memory, join: int, place: int) -> Any:
+    return NONE if memory.joins[join, KIND] == EQUAL else np.int64(sets.posts[place, POST_NEXT])
+
+
+@rule(withsets.pooled, Sets)
+def _pooled(
+    sets: Sets, memory: Memory, join: int, stream: int, so_far: float, more: float
+) -> float:
+    if so_far < 0.0:
+        return more
+    about = memory.joins[join]
+    if about[KIND] == CONTAINS and about[CONTAINED] == stream:
+        return min(so_far, more)
+    return so_far + more
+
+
 @kernel
-def take_items(memory: Memory, bags: Bags, join: int, i: int, slot: int) -> None:
+def _take_items(sets: Sets, memory: Memory, bags: Bags, join: int, i: int, slot: int) -> None:
     """Write the items of an arrival down behind a free slot; they are in no list yet."""
-    posts = memory.posts
+    posts = sets.posts
     start, size = bags.starts[join, i], bags.sizes[join, i]
     following = NONE
     for k in range(start + size - 1, start - 1, -1):
@@ -86,8 +122,8 @@ def take_items(memory: Memory, bags: Bags, join: int, i: int, slot: int) -> None
         posts[post, POST_SLOT] = slot
         posts[post, POST_KEY] = key_number(memory, np.uint64(bags.items[k]), join)
         posts[post, POST_NEXT] = following
-        if memory.weights.size > 0:
-            memory.weights[post] = bags.weights[k]
+        if sets.weights.size > 0:
+            sets.weights[post] = bags.weights[k]
         following = post
     memory.now[POSTS_USED] += size
     memory.whole[slot, LINKS + 3 * join] = following
@@ -95,30 +131,109 @@ def take_items(memory: Memory, bags: Bags, join: int, i: int, slot: int) -> None
     memory.whole[slot, LINKS + 3 * join + 2] = 0
 
 
-@kernel
-def forgo_items(memory: Memory, slot: int) -> None:
-    """Give back what :func:`take_items` took: the tuple is not stored."""
+@inlined
+def _link_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
+    """Enter a tuple in the lists of its items; who is the first to hold one pays for it."""
+    posts, stream = sets.posts, memory.whole[slot, STREAM]
+    post = memory.whole[slot, LINKS + 3 * join]
+    while post >= 0:
+        about = memory.lists[posts[post, POST_KEY], 2 * stream : 2 * stream + 2]
+        first = about[0]
+        posts[post, POST_OLDER] = first
+        posts[post, POST_NEWER] = NONE
+        if first >= 0:
+            posts[first, POST_NEWER] = post
+        else:
+            memory.buffers[memory.whole[slot, BUFFER], USED] += memory.joins[join, KEY_BYTES]
+            memory.now[HELD] += 1
+        about[0] = post
+        about[1] += 1
+        post = posts[post, POST_NEXT]
+
+
+@inlined
+def _unlink_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
+    """Take a tuple out of the lists of its items and free its postings."""
+    posts, stream = sets.posts, memory.whole[slot, STREAM]
+    post = memory.whole[slot, LINKS + 3 * join]
+    while post >= 0:
+        about = memory.lists[posts[post, POST_KEY], 2 * stream : 2 * stream + 2]
+        older, newer = posts[post, POST_OLDER], posts[post, POST_NEWER]
+        if newer >= 0:
+            posts[newer, POST_OLDER] = older
+        else:
+            about[0] = older
+        if older >= 0:
+            posts[older, POST_NEWER] = newer
+        about[1] -= 1
+        if about[1] == 0:
+            memory.buffers[memory.whole[slot, BUFFER], USED] -= memory.joins[join, KEY_BYTES]
+            memory.now[HELD] -= 1
+        post = posts[post, POST_NEXT]
+    _free_items(sets, memory, slot, join)
+
+
+@inlined
+def _free_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
+    """Give the postings of a tuple that is in no list back."""
+    post = memory.whole[slot, LINKS + 3 * join]
+    memory.whole[slot, LINKS + 3 * join] = NONE
+    while post >= 0:
+        following = sets.posts[post, POST_NEXT]
+        sets.posts[post, POST_KEY] = NONE
+        sets.posts[post, POST_NEXT] = memory.now[POST_FREE]
+        memory.now[POST_FREE] = post
+        memory.now[POSTS_USED] -= 1
+        post = following
+
+
+@rule(withsets.link, Sets)
+def _link(sets: Sets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
         if memory.joins[join, KIND] != EQUAL:
-            free_items(memory, slot, join)
+            _link_items(sets, memory, slot, join)
 
 
-@kernel
-def items_bytes(memory: Memory, slot: int, stream: int, alone: bool) -> Any:
-    """Return what a newcomer's items cost: all (``alone``), or those nobody of its stream holds."""
+@rule(withsets.unlink, Sets)
+def _unlink(sets: Sets, memory: Memory, slot: int) -> None:
+    for join in range(memory.joins.shape[0]):
+        if memory.joins[join, KIND] != EQUAL:
+            _unlink_items(sets, memory, slot, join)
+
+
+@rule(withsets.forgo, Sets)
+def _forgo(sets: Sets, memory: Memory, slot: int) -> None:
+    for join in range(memory.joins.shape[0]):
+        if memory.joins[join, KIND] != EQUAL:
+            _free_items(sets, memory, slot, join)
+
+
+@rule(withsets.extra_bytes, Sets)
+def _extra_bytes(sets: Sets, memory: Memory, slot: int, stream: int, alone: bool) -> Any:
     total = 0
     for join in range(memory.joins.shape[0]):
         if memory.joins[join, KEY_BYTES] > 0:
             post = memory.whole[slot, LINKS + 3 * join]
             while post >= 0:
-                if alone or memory.lists[memory.posts[post, POST_KEY], 2 * stream + 1] == 0:
+                if alone or memory.lists[sets.posts[post, POST_KEY], 2 * stream + 1] == 0:
                     total += memory.joins[join, KEY_BYTES]
-                post = memory.posts[post, POST_NEXT]
+                post = sets.posts[post, POST_NEXT]
     return total
 
 
+@rule(withsets.keys_fit, Sets)
+def _keys_fit(sets: Sets, memory: Memory, bags: Bags, i: int) -> bool:
+    """Tell also whether not too many numbers lie idle."""
+    wanted = memory.joins.shape[0]
+    for join in range(bags.sizes.shape[0]):
+        wanted += bags.sizes[join, i]
+    now = memory.now
+    fits = now[KEYS_USED] + wanted <= now[KEYS_MOST]
+    return fits and now[HELD] >= now[HELD_LEAST]  # type: ignore[no-any-return]
+
+
 @kernel
-def agreeing(memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
+def agreeing(sets: Sets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
     """List the stored tuples that agree with one, newest first; returns (found, compared).
 
     They stand in ``marks[:found, FOUND]`` until the next call. Windows are not looked at.
@@ -126,26 +241,28 @@ def agreeing(memory: Memory, join: int, slot: int, stream: int) -> tuple[int, in
     about = memory.joins[join]
     other = about[MEMBER + 1] if about[MEMBER] == stream else about[MEMBER]
     if about[KIND] == PRODUCT:
-        found, compared = _multiply(memory, join, slot, other)
+        found, compared = _multiply(sets, memory, join, slot, other)
     else:
-        found, compared = _count(memory, join, slot, stream, other)
-    _newest_first(memory, found)
+        found, compared = _count(sets, memory, join, slot, stream, other)
+    _newest_first(sets, memory, found)
     return found, compared
 
 
 @kernel
-def _count(memory: Memory, join: int, slot: int, stream: int, other: int) -> tuple[int, int]:
+def _count(
+    sets: Sets, memory: Memory, join: int, slot: int, stream: int, other: int
+) -> tuple[int, int]:
     """Count common items; a tuple is found at the moment it has enough.
 
     Marks of earlier searches are no higher than ``zero`` and need no setting back.
     """
-    posts, marks, about = memory.posts, memory.marks, memory.joins[join]
+    posts, marks, about = sets.posts, sets.marks, memory.joins[join]
     held = LINKS + 3 * join + 1
     size = memory.whole[slot, held]
     zero = memory.now[MARKED]
     memory.now[MARKED] = zero + size
     by_size = about[KIND] == CONTAINS and about[CONTAINED] != stream
-    enough = zero + (size if about[KIND] == CONTAINS else np.int64(memory.at_least[join]))
+    enough = zero + (size if about[KIND] == CONTAINS else np.int64(sets.at_least[join]))
     found, compared = 0, 0
     post = memory.whole[slot, held - 1]
     while post >= 0:
@@ -166,15 +283,15 @@ def _count(memory: Memory, join: int, slot: int, stream: int, other: int) -> tup
 
 
 @kernel
-def _multiply(memory: Memory, join: int, slot: int, other: int) -> tuple[int, int]:
+def _multiply(sets: Sets, memory: Memory, join: int, slot: int, other: int) -> tuple[int, int]:
     """Add up products of weights, in the order of the items' values, and keep the large sums."""
-    posts, marks, scores = memory.posts, memory.marks, memory.scores
+    posts, marks, scores = sets.posts, sets.marks, sets.scores
     turn = memory.now[MARKED] + 1
     memory.now[MARKED] = turn
     sharing, compared = 0, 0
     post = memory.whole[slot, LINKS + 3 * join]
     while post >= 0:
-        weight = memory.weights[post]
+        weight = sets.weights[post]
         entry = memory.lists[posts[post, POST_KEY], 2 * other]
         while entry >= 0:
             x = posts[entry, POST_SLOT]
@@ -183,23 +300,23 @@ def _multiply(memory: Memory, join: int, slot: int, other: int) -> tuple[int, in
                 scores[x] = 0.0
                 marks[sharing, FOUND] = x
                 sharing += 1
-            scores[x] += weight * memory.weights[entry]
+            scores[x] += weight * sets.weights[entry]
             compared += 1
             entry = posts[entry, POST_OLDER]
         post = posts[post, POST_NEXT]
     found = 0
     for k in range(sharing):
         x = marks[k, FOUND]
-        if scores[x] >= memory.at_least[join]:
+        if scores[x] >= sets.at_least[join]:
             marks[found, FOUND] = x
             found += 1
     return found, compared
 
 
 @kernel
-def _newest_first(memory: Memory, found: int) -> None:
+def _newest_first(sets: Sets, memory: Memory, found: int) -> None:
     """Put what was found in order (Shell's sort: mostly a handful, now and then a whole window)."""
-    listed, whole = memory.marks[:, FOUND], memory.whole
+    listed, whole = sets.marks[:, FOUND], memory.whole
     gap = 1
     while 3 * gap + 1 < found:
         gap = 3 * gap + 1
@@ -215,22 +332,27 @@ def _newest_first(memory: Memory, found: int) -> None:
         gap //= 3
 
 
-@kernel
-def meet_sets(
-    memory: Memory, join: int, slot: int, s: int, t: int, row: int, out: Any, count: int
-) -> tuple[int, int]:
-    """Join an arrival whose items are behind ``slot`` with all who agree and are in the windows.
+@rule(withsets.meet, Sets)
+def _meet(
+    sets: Sets, memory: Memory, bags: Bags, join: int, i: int, slot: int, s: int, t: int, row: int,
+    out: Any, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    _take_items(sets, memory, bags, join, i, slot)
+    return _search(sets, memory, join, slot, s, t, row, out, count)
 
-    Returns the number of results, or -1 without room, and the comparisons made. The importance of
-    results is left to the caller.
-    """
+
+@kernel
+def _search(
+    sets: Sets, memory: Memory, join: int, slot: int, s: int, t: int, row: int, out: Any, count: int
+) -> tuple[int, int]:
+    """Join an arrival whose items are behind ``slot`` with all who agree and are in the windows."""
     about = memory.joins[join]
     own = 0 if about[MEMBER] == s else 1
     partner = 1 - own
-    found, compared = agreeing(memory, join, slot, s)
+    found, compared = agreeing(sets, memory, join, slot, s)
     memory.whole[slot, LINKS + 3 * join + 2] = found
     for k in range(found):
-        x = memory.marks[k, FOUND]
+        x = sets.marks[k, FOUND]
         after = memory.streams[about[MEMBER + partner], ARRIVED] - memory.whole[x, NTH] - 1
         if (
             t - memory.whole[x, TIME] > about[MEMBER_SPAN + partner]

@@ -10,10 +10,8 @@ import numpy as np
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, rule
 from bankfull.kernels.memory import (
-    EQUAL,
     HEAPED,
     IMPORTANCE,
-    KIND,
     LINKS,
     MEMBER,
     NEWER,
@@ -32,6 +30,7 @@ from bankfull.kernels.memory import (
     key_at,
     listed,
     next_key,
+    on_keys,
     pooled,
     sift,
 )
@@ -215,7 +214,7 @@ def _weigh(policy: GainState, memory: Memory, slot: int, now: float) -> None:
     _write(policy, memory, slot, now)
     for join in range(memory.joins.shape[0]):
         key = memory.whole[slot, LINKS + 3 * join]
-        if key >= 0 and memory.joins[join, KIND] == EQUAL:
+        if key >= 0 and on_keys(memory, join):
             before = listed(memory, key, memory.whole[slot, STREAM])
             if before >= 0:
                 _write(policy, memory, before, now)
@@ -259,8 +258,7 @@ def _first(policy: GainState, memory: Memory, buffer: int, now: float) -> int:
             break
     first = chosen
     for join in range(memory.joins.shape[0]):
-        equal = memory.joins[join, KIND] == EQUAL
-        if equal and memory.whole[first, LINKS + 3 * join] >= 0:
+        if on_keys(memory, join) and memory.whole[first, LINKS + 3 * join] >= 0:
             oldest = first
             for _ in range(_ALONG):
                 older = memory.whole[oldest, LINKS + 3 * join + 1]

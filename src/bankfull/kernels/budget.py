@@ -1,0 +1,212 @@
+"""What leaves the memory of a shedding join so that its budget holds, and what is counted of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bankfull.kernels import hooks, withsets
+from bankfull.kernels.bounds import least
+from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
+from bankfull.kernels.matches import Arrivals
+from bankfull.kernels.memory import (
+    BUFFER,
+    CAPACITY,
+    COPIES_LOST,
+    COPY,
+    DRAWS,
+    EVICTED,
+    HEAPED,
+    IMPORTANCE,
+    LINKS,
+    MEMBER,
+    OWN_BUFFER,
+    PLACE,
+    ROWS,
+    SHED,
+    SPAN,
+    STREAM,
+    TIME_NOW,
+    USED,
+    WIDTH,
+    Memory,
+    draw,
+    goes_before,
+    listed,
+    on_keys,
+    pull,
+    sift,
+    unlink,
+)
+
+#: Tuples after which shares and chances follow the streams' rates anew.
+PERIOD = 1024
+
+
+class Rules(NamedTuple):
+    """What holds for every tuple, and what follows from the streams' rates.
+
+    ``sample[s]`` is the chance of a tuple to be dropped ahead of the policy. Every PERIOD tuples
+    ``recent`` (tuples of each stream in a period, then its length in time, both smoothed) gives
+    new shares of the budget and new chances, where they are to follow; ``period`` is what they
+    are made from: tuples of each stream, then when the period began. ``lost[s, 0]`` and
+    ``lost[s, 1]`` count the tuples shed and evicted by class of importance, a power of ten each.
+    """
+
+    seed: int
+    combine: int
+    budget: int
+    proportional: bool
+    unbiased: bool
+    sample: Float64
+    recent: Float64
+    period: Int64
+    lost: Int64
+
+
+@kernel
+def remove(policy: Any, memory: Memory, slot: int, t: int) -> None:
+    """Take a stored tuple out of everything."""
+    hooks.left(policy, memory, slot)
+    if not hooks.drifts(policy):
+        pull(memory, slot)
+    else:
+        _swap_out(memory, slot)
+    withsets.count_company(memory.sets, policy, memory, slot, t, -1)
+    stream = memory.whole[slot, STREAM]
+    unlink(memory, slot)
+    if hooks.watches_company(policy):
+        tell_company(policy, memory, slot, stream, t)
+
+
+@inlined
+def _swap_out(memory: Memory, slot: int) -> None:
+    """Take a tuple out of a heap that is used as a plain list."""
+    buffer = memory.whole[slot, BUFFER]
+    place = memory.whole[slot, PLACE]
+    last = memory.buffers[buffer, HEAPED] - 1
+    memory.buffers[buffer, HEAPED] = last
+    moved = memory.heap[buffer, last]
+    memory.heap[buffer, place] = moved
+    memory.whole[moved, PLACE] = place
+
+
+@inlined
+def tell_company(policy: Any, memory: Memory, slot: int, own: int, t: int) -> None:
+    """Tell all stored tuples that have a key in common with one that it has come or just gone."""
+    for join in range(memory.joins.shape[0]):
+        key = memory.whole[slot, LINKS + 3 * join]
+        if key >= 0 and on_keys(memory, join):
+            for member in range(memory.joins[join, WIDTH]):
+                stream = memory.joins[join, MEMBER + member]
+                if stream != own:
+                    other = listed(memory, key, stream)
+                    while other >= 0:
+                        if hooks.company(policy, memory, other, t) and not hooks.drifts(policy):
+                            sift(memory, other)
+                        other = memory.whole[other, LINKS + 3 * join + 1]
+
+
+@inlined
+def victim(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> int:
+    """Return the stored tuple that would be dropped first."""
+    heap = memory.heap[buffer]
+    named = hooks.choose(policy, memory, buffer, t)
+    if named >= 0:
+        return named
+    if hooks.bounds(policy):
+        return least(policy, memory, buffer, t)  # type: ignore[no-any-return]
+    if not hooks.drifts(policy):
+        return heap[0]  # type: ignore[no-any-return]
+    size = memory.buffers[buffer, HEAPED]
+    most = hooks.candidates(policy)
+    chosen = heap[0]
+    hooks.weigh(policy, memory, chosen, t)
+    if most == 0 or size <= 2 * most:
+        for place in range(1, size):
+            hooks.weigh(policy, memory, heap[place], t)
+            if goes_before(memory, heap[place], chosen):
+                chosen = heap[place]
+    else:
+        for _ in range(most):
+            memory.now[DRAWS] += 1
+            place = int(draw(seed + 2, memory.now[DRAWS]) * size)
+            hooks.weigh(policy, memory, heap[place], t)
+            if goes_before(memory, heap[place], chosen):
+                chosen = heap[place]
+    return chosen  # type: ignore[no-any-return]
+
+
+@inlined
+def _class(rules: Rules, importance: float) -> int:
+    """Return the class of an importance: the first below 1, the second below 10, and so on."""
+    found = 0
+    while importance >= 1.0 and found < rules.lost.shape[2] - 1:
+        importance /= 10.0
+        found += 1
+    return found
+
+
+@inlined
+def count_evicted(memory: Memory, rules: Rules, slot: int) -> None:
+    """Write a stored tuple off."""
+    stream, copy = memory.whole[slot, STREAM], memory.whole[slot, COPY]
+    memory.streams[stream, EVICTED] += 1 - copy
+    memory.streams[stream, COPIES_LOST] += copy
+    rules.lost[stream, 1, _class(rules, memory.real[slot, IMPORTANCE])] += 1 - copy
+
+
+@inlined
+def count_shed(memory: Memory, rules: Rules, arrivals: Arrivals, i: int) -> None:
+    """Write an arrival off that is not stored."""
+    stream, copy = arrivals.streams[i], arrivals.copies[i]
+    memory.streams[stream, SHED] += 1 - copy
+    memory.streams[stream, COPIES_LOST] += copy
+    rules.lost[stream, 0, _class(rules, arrivals.importance[i])] += 1 - copy
+
+
+@kernel
+def fit_budget(memory: Memory, policy: Any, rules: Rules) -> None:
+    """Evict what no longer fits, after a budget or a share of it has become smaller."""
+    t = memory.now[TIME_NOW]
+    for buffer in range(memory.buffers.shape[0]):
+        while memory.buffers[buffer, USED] > memory.buffers[buffer, CAPACITY]:
+            dropped = victim(policy, memory, buffer, t, rules.seed)
+            count_evicted(memory, rules, dropped)
+            remove(policy, memory, dropped, t)
+
+
+@kernel
+def follow_rates(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
+    """Divide the budget by the streams' rates, or set the chances at which windows just fit."""
+    streams = rules.sample.size
+    first = rules.recent[streams] == 0.0
+    for s in range(streams + 1):
+        fresh = float(t - rules.period[s] if s == streams else rules.period[s])
+        rules.recent[s] = fresh if first else (rules.recent[s] + fresh) / 2.0
+        rules.period[s] = t if s == streams else 0
+    if rules.proportional:
+        total = rules.recent[:streams].sum()
+        for s in range(streams):
+            share = int(rules.budget * rules.recent[s] / total)
+            memory.buffers[s, CAPACITY] = max(share, rules.budget // (8 * streams), 1)
+        over = memory.buffers[:, CAPACITY].sum() - rules.budget
+        if over > 0:  # small streams keep an eighth of an equal share, the largest pays for it
+            largest = np.argmax(memory.buffers[:, CAPACITY])
+            memory.buffers[largest, CAPACITY] -= over
+        fit_budget(memory, policy, rules)
+    if rules.unbiased and rules.recent[streams] > 0.0:
+        for buffer in range(memory.buffers.shape[0]):
+            wanted = 0.0
+            for s in range(streams):
+                if memory.streams[s, OWN_BUFFER] == buffer:
+                    rate = rules.recent[s] / rules.recent[streams]
+                    spanned = rate * float(memory.streams[s, SPAN])
+                    wanted += min(spanned, float(memory.streams[s, ROWS]))
+            stored = max(memory.buffers[buffer, HEAPED], 1)
+            size = max(float(memory.buffers[buffer, USED]) / stored, 1.0)
+            room = memory.buffers[buffer, CAPACITY] / size
+            for s in range(streams):
+                if memory.streams[s, OWN_BUFFER] == buffer:
+                    rules.sample[s] = max(0.0, 1.0 - room / max(wanted, 1.0))

@@ -1,0 +1,151 @@
+"""Arrivals in, results with stored tuples out, under a memory budget."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
+from bankfull.kernels.memory import (
+    ARRIVED,
+    IMPORTANCE,
+    LINKS,
+    MEMBER,
+    MEMBER_ROWS,
+    MEMBER_SPAN,
+    NONE,
+    NTH,
+    ROW,
+    SEQ,
+    SEQ_NEXT,
+    TIME,
+    WIDTH,
+    Memory,
+    listed,
+)
+
+#: How the importance of a result follows from its members'.
+MIN, MAX, SUM, PRODUCT, AVERAGE = range(5)
+
+
+class Arrivals(NamedTuple):
+    """New tuples of all streams in canonical order. ``codes`` and ``keyed`` have a row a join.
+
+    A tuple is in the joins in which it is keyed. ``copies`` is 1 where another operator has the
+    copy of the tuple that is counted.
+    """
+
+    streams: Int64
+    times: Int64
+    rows: Int64
+    sizes: Int64
+    importance: Float64
+    codes: NDArray[np.uint64]
+    keyed: NDArray[np.bool_]
+    copies: Int64
+
+
+class Output(NamedTuple):
+    """Room for results: the join, of every member row, slot and canonical number, time, worth."""
+
+    joins: Int64
+    rows: Int64
+    slots: Int64
+    arrivals: Int64
+    times: Int64
+    importance: Float64
+
+
+@inlined
+def worth_of(combine: int, sum_: float, product: float, low: float, high: float, n: int) -> float:
+    """Return the importance of a result from its members' sum, product, least, most and number."""
+    if combine == MIN:
+        return low
+    if combine == MAX:
+        return high
+    if combine == SUM:
+        return sum_
+    if combine == PRODUCT:
+        return product
+    return sum_ / n
+
+
+@kernel
+def search(
+    memory: Memory, join: int, key: int, s: int, t: int, row: int, importance: float,
+    combine: int, out: Output, count: int, at: Int64,
+) -> tuple[int, int]:  # fmt: skip
+    """Find one stored partner from every other stream of a join, newest first.
+
+    Walks the lists like an odometer. Returns the number of results, or -1 without room, and the
+    comparisons made.
+    """
+    about = memory.joins[join]
+    width = about[WIDTH]
+    hop = LINKS + 3 * join + 1
+    own = 0
+    for member in range(width):
+        if about[MEMBER + member] == s:
+            own = member
+    compared = 0
+    j = 1 if own == 0 else 0
+    at[j] = listed(memory, key, about[MEMBER + j])
+    while True:
+        x = at[j]
+        while x >= 0:
+            compared += 1
+            after = memory.streams[about[MEMBER + j], ARRIVED] - memory.whole[x, NTH] - 1
+            if (
+                t - memory.whole[x, TIME] <= about[MEMBER_SPAN + j]
+                and after < about[MEMBER_ROWS + j]
+            ):
+                break
+            x = memory.whole[x, hop]
+        at[j] = x
+        if x >= 0:
+            deeper = j + 1 + (j + 1 == own)
+            if deeper < width:
+                j = deeper
+                at[j] = listed(memory, key, about[MEMBER + j])
+                continue
+            if count == out.times.size:
+                return -1, compared
+            low = high = total = product = importance
+            for member in range(width):
+                if member == own:
+                    out.rows[member, count] = row
+                    out.slots[member, count] = NONE
+                    out.arrivals[member, count] = memory.now[SEQ_NEXT]
+                else:
+                    out.rows[member, count] = memory.whole[at[member], ROW]
+                    out.slots[member, count] = at[member]
+                    out.arrivals[member, count] = memory.whole[at[member], SEQ]
+                    theirs = memory.real[at[member], IMPORTANCE]
+                    low, high = min(low, theirs), max(high, theirs)
+                    total += theirs
+                    product *= theirs
+            out.joins[count] = join
+            out.times[count] = t
+            out.importance[count] = worth_of(combine, total, product, low, high, width)
+            count += 1
+        else:
+            j = j - 1 - (j - 1 == own)
+            if j < 0:
+                return count, compared
+        at[j] = memory.whole[at[j], hop]
+
+
+@inlined
+def weigh_pairs(
+    memory: Memory, importance: float, combine: int, out: Output, start: int, stop: int
+) -> None:
+    """Write the importance of results of an arrival with one stored partner each."""
+    for result in range(start, stop):
+        partner = max(out.slots[0, result], out.slots[1, result])
+        other = memory.real[partner, IMPORTANCE]
+        out.importance[result] = worth_of(
+            combine, importance + other, importance * other,
+            min(importance, other), max(importance, other), 2,
+        )  # fmt: skip

@@ -1,0 +1,94 @@
+"""What joins on sets add to every step: nothing, where a query has none.
+
+The first argument is ``memory.sets``. Where that is None these bodies are compiled, otherwise the
+rules of ``slotsets.py`` and ``sethooks.py``: a query without sets neither compiles nor runs any of
+it. What is said here holds for joins on keys.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bankfull.kernels.compiler import hook
+
+
+@hook
+def on_keys(sets: Any, memory: Any, join: int) -> bool:
+    """Tell whether a join compares one key a tuple."""
+    return True
+
+
+@hook
+def key_at(sets: Any, memory: Any, join: int, place: int) -> Any:
+    """Return the number of the key at a place: the place itself."""
+    return place
+
+
+@hook
+def next_key(sets: Any, memory: Any, join: int, place: int) -> Any:
+    """Return where a tuple's next key is: a tuple has one."""
+    return -1
+
+
+@hook
+def pooled(sets: Any, memory: Any, join: int, stream: int, so_far: float, more: float) -> float:
+    """Return what several keys of a tuple promise together."""
+    return more
+
+
+@hook
+def link(sets: Any, memory: Any, slot: int) -> None:
+    """Enter a tuple in the lists of its items."""
+
+
+@hook
+def unlink(sets: Any, memory: Any, slot: int) -> None:
+    """Take a tuple out of the lists of its items, and free what it took."""
+
+
+@hook
+def forgo(sets: Any, memory: Any, slot: int) -> None:
+    """Free what an arrival's items took: it is not stored."""
+
+
+@hook
+def extra_bytes(sets: Any, memory: Any, slot: int, stream: int, alone: bool) -> Any:
+    """Return what a newcomer's items cost: all (``alone``), or those nobody of its stream holds."""
+    return 0
+
+
+@hook
+def keys_fit(sets: Any, memory: Any, bags: Any, i: int) -> bool:
+    """Tell whether an arrival's keys may all be new: who calls the kernel has seen to it."""
+    return True
+
+
+@hook
+def meet(
+    sets: Any, memory: Any, bags: Any, join: int, i: int, slot: int, s: int, t: int, row: int,
+    out: Any, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Write an arrival's items down and join it; returns (results, comparisons).
+
+    Without room there are -1 results. Their importance is left to the caller.
+    """
+    return count, 0
+
+
+@hook
+def learn(
+    sets: Any, policy: Any, memory: Any, join: int, slot: int, s: int, importance: float, t: int
+) -> None:
+    """Count an arrival once for every item it holds."""
+
+
+@hook
+def tell_agreement(
+    sets: Any, policy: Any, memory: Any, join: int, slot: int, own: int, t: int
+) -> None:
+    """Tell the stored tuples that agree with an arrival of it."""
+
+
+@hook
+def count_company(sets: Any, policy: Any, memory: Any, slot: int, t: int, change: int) -> None:
+    """Count and tell those that agree with a tuple that has come or goes."""
