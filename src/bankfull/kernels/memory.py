@@ -87,42 +87,55 @@ class Memory(NamedTuple):
 @inlined
 def goes_before(memory: Memory, a: int, b: int) -> bool:
     """Tell whether tuple a is dropped before tuple b."""
-    real = memory.real
+    return _goes_before(memory.real, memory.whole, a, b)
+
+
+@inlined
+def _goes_before(real: Float64, whole: Int64, a: int, b: int) -> bool:
     if real[a, PRIORITY] != real[b, PRIORITY]:
         return real[a, PRIORITY] < real[b, PRIORITY]  # type: ignore[no-any-return]
     if real[a, TIE] != real[b, TIE]:
         return real[a, TIE] < real[b, TIE]  # type: ignore[no-any-return]
     if real[a, LAST_TIE] != real[b, LAST_TIE]:
         return real[a, LAST_TIE] < real[b, LAST_TIE]  # type: ignore[no-any-return]
-    return memory.whole[a, SEQ] < memory.whole[b, SEQ]  # type: ignore[no-any-return]
+    return whole[a, SEQ] < whole[b, SEQ]  # type: ignore[no-any-return]
+
+
+@inlined
+def sift(memory: Memory, slot: int) -> None:
+    """Bring a tuple whose priority has changed to its place in the heap."""
+    buffer = memory.whole[slot, BUFFER]
+    size = memory.buffers[buffer, HEAPED]
+    _sift(memory.heap, buffer, size, memory.whole, memory.real, slot)
 
 
 @kernel
-def sift(memory: Memory, slot: int) -> None:
-    """Bring a tuple whose priority has changed to its place in the heap."""
-    heap = memory.heap[memory.whole[slot, BUFFER]]
-    size = memory.buffers[memory.whole[slot, BUFFER], HEAPED]
-    place = memory.whole[slot, PLACE]
+def _sift(heaps: Int64, buffer: int, size: int, whole: Int64, real: Float64, slot: int) -> None:
+    """Sift with no more than is needed: to pass all of the memory takes longer than to sift."""
+    place = whole[slot, PLACE]
     while place > 0:
         above = (place - 1) >> 1
-        if not goes_before(memory, slot, heap[above]):
+        other = heaps[buffer, above]
+        if not _goes_before(real, whole, slot, other):
             break
-        heap[place] = heap[above]
-        memory.whole[heap[place], PLACE] = place
+        heaps[buffer, place] = other
+        whole[other, PLACE] = place
         place = above
     while True:
         below = 2 * place + 1
         if below >= size:
             break
-        if below + 1 < size and goes_before(memory, heap[below + 1], heap[below]):
+        other = heaps[buffer, below]
+        if below + 1 < size and _goes_before(real, whole, heaps[buffer, below + 1], other):
             below += 1
-        if not goes_before(memory, heap[below], slot):
+            other = heaps[buffer, below]
+        if not _goes_before(real, whole, other, slot):
             break
-        heap[place] = heap[below]
-        memory.whole[heap[place], PLACE] = place
+        heaps[buffer, place] = other
+        whole[other, PLACE] = place
         place = below
-    heap[place] = slot
-    memory.whole[slot, PLACE] = place
+    heaps[buffer, place] = slot
+    whole[slot, PLACE] = place
 
 
 @inlined

@@ -83,29 +83,24 @@ def prepare(policy: Any, memory: Memory, now: float) -> None:
 
 
 @inlined
-def _weighted(memory: Memory, key: int, s: int, now: float, factors: Float64) -> float:
-    """Return the counts of a key on one stream, as they are now, times their factors."""
-    about = memory.stats[key]
-    at = memory.streams.shape[0] + s * WORDS
-    total = about[s] * factors[_FADING]
-    left = np.exp2(-0.25 * (now - about[at + _SINCE]))
-    for life in range(_FADING):
-        total += about[at + life] * left * factors[life]
-        left *= left
-        left *= left
-    return total  # type: ignore[no-any-return]
-
-
-@kernel
 def find_chance(policy: Any, memory: Memory, join: int, key: int, o: int, now: float) -> None:
-    """Write the part of the next arrivals that a key on stream ``o`` is expected to be."""
-    about, at = memory.stats[key], memory.streams.shape[0] + o * WORDS
-    factors = policy.factors[join, o]
-    chance = factors[2, 0]
-    for another in range(memory.joins[join, WIDTH]):
-        s = memory.joins[join, MEMBER + another]
-        chance += _weighted(memory, key, s, now, factors[0 if s == o else 1])
-    about[at + CHANCE], about[at + FOUND] = chance, policy.period[2]
+    """Write the part of the next arrivals that a key on stream ``o`` is expected to be.
+
+    Elements are taken one by one: a row taken out of an array is counted as a user of it.
+    """
+    stats, joins, factors, streams = memory.stats, memory.joins, policy.factors, len(memory.streams)
+    chance = factors[join, o, 2, 0]
+    for member in range(joins[join, WIDTH]):
+        s = joins[join, MEMBER + member]
+        at, kind = streams + s * WORDS, 0 if s == o else 1
+        chance += stats[key, s] * factors[join, o, kind, _FADING]
+        left = np.exp2(-0.25 * (now - stats[key, at + _SINCE]))
+        for life in range(_FADING):
+            chance += stats[key, at + life] * left * factors[join, o, kind, life]
+            left *= left
+            left *= left
+    stats[key, streams + o * WORDS + CHANCE] = chance
+    stats[key, streams + o * WORDS + FOUND] = policy.period[2]
 
 
 @inlined
