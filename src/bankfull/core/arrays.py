@@ -125,4 +125,6 @@ def new_output(room: int) -> Output:
     """Return room for so many results."""
     members = np.empty((3, 5, room), np.int64)
     joins, times = np.empty((2, room), np.int64)
-    return Output(joins, members[0], members[1], members[2], times, np.empty(room))
+    return Output(
+        joins, members[0], members[1], members[2], times, np.empty(room), np.zeros(5, np.int64)
+    )

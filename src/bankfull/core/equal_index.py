@@ -60,6 +60,7 @@ class EqualIndex:
                 self.table,
                 out,
                 joined,
+                np.zeros(len(sides), np.int64),
             )
         if full and count == 0:
             return self.advance(limits, 2 * joined.size)

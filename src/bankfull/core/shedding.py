@@ -211,9 +211,11 @@ class Shedding:
         room = recall.room(self.rules.budget, self.shed.in_bytes)
         self.watch = recall.with_slots(self.watch, room)
         first = int(memory.now[m.SEQ_NEXT]) - (stop - start)
+        slots = len(self.watch.whole)
         watch_join(
             self.watch, room, self.work.arrivals, start, stop, found, count, first,
             memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
+            np.empty(slots, np.int64), np.empty((slots, 2)),
         )  # fmt: skip
 
     def _steer(self) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from bankfull.kernels import hooks, withsets
 from bankfull.kernels.bounds import least
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
@@ -187,13 +185,17 @@ def follow_rates(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
         rules.recent[s] = fresh if first else (rules.recent[s] + fresh) / 2.0
         rules.period[s] = t if s == streams else 0
     if rules.proportional:
-        total = rules.recent[:streams].sum()
+        total = 0.0
+        for s in range(streams):
+            total += rules.recent[s]
+        over, largest = -rules.budget, 0
         for s in range(streams):
             share = int(rules.budget * rules.recent[s] / total)
             memory.buffers[s, CAPACITY] = max(share, rules.budget // (8 * streams), 1)
-        over = memory.buffers[:, CAPACITY].sum() - rules.budget
+            over += memory.buffers[s, CAPACITY]
+            if memory.buffers[s, CAPACITY] > memory.buffers[largest, CAPACITY]:
+                largest = s
         if over > 0:  # small streams keep an eighth of an equal share, the largest pays for it
-            largest = np.argmax(memory.buffers[:, CAPACITY])
             memory.buffers[largest, CAPACITY] -= over
         fit_budget(memory, policy, rules)
     if rules.unbiased and rules.recent[streams] > 0.0:

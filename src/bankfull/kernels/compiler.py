@@ -28,6 +28,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
+#: Divisions by zero are numpy's. Kernels make no arrays, so who uses one need not be counted: those
+#: counts, atomic, were half of all the time that shedding took (``docs/decisions/0014``).
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
 #: How many folders of older kernels stay beside the current one.
 _KEPT = 3
 
@@ -51,11 +54,10 @@ def inlined(function: Function) -> Function:
 
 def _compile(function: Function, forceinline: bool) -> Function:
     config: Any = numba.config
+    options: Any = {**_OPTIONS, "forceinline": forceinline}
     before, config.CACHE_DIR = config.CACHE_DIR, _CACHE
     try:
-        compiled: Any = numba.njit(
-            cache=bool(_CACHE), nogil=True, error_model="numpy", forceinline=forceinline
-        )(function)
+        compiled: Any = numba.njit(cache=bool(_CACHE), nogil=True, **options)(function)
     finally:
         config.CACHE_DIR = before
     return cast(Function, compiled)
@@ -77,9 +79,8 @@ def hook(stub: Function) -> Function:
     def choose(policy: Any, *arguments: Any) -> Any:
         return rules.get(getattr(policy, "instance_class", None), stub)
 
-    overload(dispatch, jit_options={"forceinline": True, "error_model": "numpy"}, strict=False)(
-        choose
-    )
+    options: Any = {**_OPTIONS, "forceinline": True}
+    overload(dispatch, jit_options=options, strict=False)(choose)
     _RULES[dispatch] = rules
     return cast(Function, dispatch)
 

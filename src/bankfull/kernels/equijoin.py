@@ -256,10 +256,10 @@ def join_many(
     table: Table,
     out: Int64,
     joined: Int64,
+    at: Int64,
 ) -> tuple[int, int, bool]:
-    """Like :func:`join_pairs` for three and more streams."""
+    """Like :func:`join_pairs` for three and more streams; ``at`` is room for a number each."""
     streams = len(times)
-    at = np.zeros(streams, np.int64)
     count = 0
     compared = 0
     while True:

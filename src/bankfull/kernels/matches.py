@@ -48,7 +48,10 @@ class Arrivals(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Room for results: the join, of every member row, slot and canonical number, time, worth."""
+    """Room for results: the join, of every member row, slot and canonical number, time, worth.
+
+    ``at`` is room for a search: where it is in the list of every member.
+    """
 
     joins: Int64
     rows: Int64
@@ -56,6 +59,7 @@ class Output(NamedTuple):
     arrivals: Int64
     times: Int64
     importance: Float64
+    at: Int64
 
 
 @inlined
@@ -75,14 +79,14 @@ def worth_of(combine: int, sum_: float, product: float, low: float, high: float,
 @kernel
 def search(
     memory: Memory, join: int, key: int, s: int, t: int, row: int, importance: float,
-    combine: int, out: Output, count: int, at: Int64,
+    combine: int, out: Output, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Find one stored partner from every other stream of a join, newest first.
 
     Walks the lists like an odometer. Returns the number of results, or -1 without room, and the
     comparisons made.
     """
-    about = memory.joins[join]
+    about, at = memory.joins[join], out.at
     width = about[WIDTH]
     hop = LINKS + 3 * join + 1
     own = 0

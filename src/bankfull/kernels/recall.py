@@ -294,7 +294,8 @@ def _should_make(
 @kernel
 def _watch_many(
     watch: Watch, arrivals: Arrivals, i: int, seq: int, join: int, seed: int,
-    out: Output, count: int, at: int, joins: Int64, combine: int, guessed: bool, near: Int64,
+    out: Output, count: int, at: int, joins: Int64, combine: int, guessed: bool,
+    near: Int64, made: Float64,
 ) -> int:  # fmt: skip
     """See what an arrival has missed in a join of more than two; see :func:`_watch_pair`."""
     whole, real, t = watch.whole, watch.real, arrivals.times[i]
@@ -314,7 +315,7 @@ def _watch_many(
             near[nearby] = kept
             nearby += 1
         kept = whole[kept, LINKS + 2 * join]
-    made = np.zeros((nearby, 2))
+    made[:nearby] = 0.0
     while at < count and _made_by(out, at, join, seq, width):
         oldest = out.arrivals[0, at]
         for member in range(1, width):
@@ -351,14 +352,15 @@ def watch_join(
     watch: Watch, room: int, arrivals: Arrivals, start: int, stop: int,
     out: Output, count: int, first: int,
     streams: Int64, joins: Int64, combine: int, seed: int, guessed: bool,
+    near: Int64, made: Float64,
 ) -> None:  # fmt: skip
     """See what the arrivals from ``start`` to ``stop``, the first numbered ``first``, have missed.
 
     ``out`` holds the ``count`` results they made, in order. At most ``room`` tuples are kept, of at
     least as many slots. ``guessed``: the worth of what joins of more than two miss is not certain.
+    ``near`` and ``made`` are room to work in, an element and two for every slot.
     """
     at: Any = np.int64(0)  # a literal would have every callee compiled twice
-    near = np.empty(watch.whole.shape[0], np.int64)
     for i in range(start, stop):
         s, seq = arrivals.streams[i], first + i - start
         for join in range(joins.shape[0]):
@@ -369,7 +371,7 @@ def watch_join(
             else:
                 at = _watch_many(
                     watch, arrivals, i, seq, join, seed,
-                    out, count, at, joins, combine, guessed, near,
+                    out, count, at, joins, combine, guessed, near, made,
                 )  # fmt: skip
         lot = draw(seed + _OWN_DRAWS, _number(arrivals, i, seq))
         if lot < watch.chance[0]:

@@ -118,7 +118,6 @@ def shed_join(
     count: Any = np.int64(0)  # a literal would have every callee compiled twice
     compared = 0
     joins = memory.joins.shape[0]
-    at = np.zeros(8, np.int64)
     for i in range(start, stop):
         if not withsets.keys_fit(memory.sets, memory, bags, i):
             return i, count, compared, KEYS_FULL
@@ -140,7 +139,7 @@ def shed_join(
                 memory.whole[slot, LINKS + 3 * join] = key
                 count, steps = search(
                     memory, join, key, s, t, arrivals.rows[i], arrivals.importance[i],
-                    rules.combine, out, count, at,
+                    rules.combine, out, count,
                 )  # fmt: skip
             else:
                 first = count

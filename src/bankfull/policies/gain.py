@@ -292,7 +292,10 @@ def _processed(policy: GainState, memory: Memory, stream: int, time: int) -> Non
 @kernel
 def _go_round(policy: GainState, memory: Memory, now: float) -> None:
     """Look again at a few tuples, and make tables when it is time to."""
-    for _ in range(min(memory.buffers[:, HEAPED].sum(), _AGAIN)):
+    stored = 0
+    for buffer in range(memory.buffers.shape[0]):
+        stored += memory.buffers[buffer, HEAPED]
+    for _ in range(min(stored, _AGAIN)):
         slot = _next(policy, memory)
         age = _age(policy, memory, slot, now)
         policy.ages[memory.whole[slot, STREAM], 1, age] += _write(policy, memory, slot, now)

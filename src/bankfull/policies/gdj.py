@@ -37,6 +37,8 @@ _STEP, _FADE = 0.004, 1.0 / 1024.0
 #: The note of a tuple: results since it came in. Statistics of a key: when a tuple was evicted
 #: with it, and of which sort: a newcomer that had no result yet, or a veteran.
 _EARNED = NOTE
+#: Room to sort credits in, not of the tuple of that row.
+_SORTED = NOTE + 1
 _WHEN, _SORT = 0, 1
 
 
@@ -119,6 +121,33 @@ def _rebase(policy: GdjState, memory: Memory, buffer: int) -> None:
 
 
 @inlined
+def _select(real: Float64, size: int, rank: int) -> float:
+    """Return the number of this rank among the first that are to be sorted (Hoare's FIND)."""
+    first, last = 0, size - 1
+    while first < last:
+        middle = real[rank, _SORTED]
+        low, high = first, last
+        while low <= high:
+            while real[low, _SORTED] < middle:
+                low += 1
+            while real[high, _SORTED] > middle:
+                high -= 1
+            if low <= high:
+                swapped = real[low, _SORTED]
+                real[low, _SORTED] = real[high, _SORTED]
+                real[high, _SORTED] = swapped
+                low += 1
+                high -= 1
+        if rank <= high:
+            last = high
+        elif rank >= low:
+            first = low
+        else:
+            break
+    return real[rank, _SORTED]  # type: ignore[no-any-return]
+
+
+@inlined
 def _percentile(policy: GdjState, memory: Memory, buffer: int, share: float) -> float:
     """Return the credit of this rank in a buffer."""
     size = memory.buffers[buffer, HEAPED]
@@ -126,11 +155,9 @@ def _percentile(policy: GdjState, memory: Memory, buffer: int, share: float) -> 
         return 0.0
     rank = min(size - 1, np.int64(np.floor(share * size)))
     if policy.method == 2:
-        credits = np.empty(size)
         for place in range(size):
-            credits[place] = memory.real[memory.heap[buffer, place], PRIORITY]
-        credits.sort()
-        return credits[rank]  # type: ignore[no-any-return]
+            memory.real[place, _SORTED] = memory.real[memory.heap[buffer, place], PRIORITY]
+        return _select(memory.real, size, rank)
     at = 0
     left = rank + 1
     step = _TREE

@@ -60,13 +60,10 @@ def tabulate_ages(ages: Float64) -> None:
     """Write the best mean return over any further stay, for every age, from results by age."""
     found, expected, index = ages[0], ages[1], ages[2]
     usual = found.sum() / max(expected.sum(), 1e-12)
-    returns = np.empty(AGES)
-    for age in range(AGES):
-        returns[age] = (found[age] + _BELIEF) / (expected[age] * usual + _BELIEF)
     for age in range(AGES):
         best, total = 0.0, 0.0
         for end in range(age, AGES):
-            total += returns[end]
+            total += (found[end] + _BELIEF) / (expected[end] * usual + _BELIEF)
             best = max(best, total / (end - age + 1))
         # In steps, so that chance does not decide between tuples that are alike: the oldest goes.
         index[age] = 2.0 ** (np.round(2.0 * np.log2(best)) / 2.0)
