@@ -40,7 +40,7 @@ def kernel(function: Function) -> Function:
 
     No fast-math: ties and the order of additions are part of what the operator promises.
     """
-    return _compile(function, forceinline=False)
+    return _compile(function)
 
 
 def inlined(function: Function) -> Function:
@@ -52,9 +52,14 @@ def inlined(function: Function) -> Function:
     return _compile(function, forceinline=True)
 
 
-def _compile(function: Function, forceinline: bool) -> Function:
+def allocating(function: Function) -> Function:
+    """Compile ``function`` like a kernel, for one that makes arrays of its own."""
+    return _compile(function, _nrt=True)
+
+
+def _compile(function: Function, **more: bool) -> Function:
     config: Any = numba.config
-    options: Any = {**_OPTIONS, "forceinline": forceinline}
+    options: Any = {**_OPTIONS, **more}
     before, config.CACHE_DIR = config.CACHE_DIR, _CACHE
     try:
         compiled: Any = numba.njit(cache=bool(_CACHE), nogil=True, **options)(function)

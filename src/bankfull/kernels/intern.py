@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, kernel
+from bankfull.kernels.compiler import Int64, allocating, kernel
 from bankfull.kernels.hashing import hash_bytes
 
 #: Sets up to this size are put in order by insertion.
@@ -80,7 +80,7 @@ def rehash(items: Items) -> None:
         items.slots[at] = k
 
 
-@kernel
+@allocating
 def tidy_sets(
     offsets: Int64,
     items: NDArray[np.int32],
