@@ -268,7 +268,7 @@ def steps(kind: str, name: str, budget: int, rows: int) -> Iterator[State]:
 
 
 @pytest.mark.parametrize("kind", ["few", "many", "text", "weights", "rare, then common"])
-@pytest.mark.parametrize("name", ["fifo", "gain"])
+@pytest.mark.parametrize("name", ["fifo", "prob", "gain"])
 def test_a_budget_in_bytes_holds(kind: str, name: str) -> None:
     """Payload, slots, lists and items stay within the budget after every batch."""
     budget = 400_000

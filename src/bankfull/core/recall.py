@@ -33,12 +33,11 @@ from bankfull.spec import Equal
 _PART, _LEAST, _MOST = 8, 256, 4096
 #: What a stored tuple takes about, for budgets in bytes.
 _TUPLE_BYTES = 512
-#: Tuples between two looks of the controller, and what it begins with.
+#: Tuples between two looks of the controller.
 PERIOD = 512
-START_TUPLES = 256
 #: How far a budget changes at a time; it shrinks when recall is above its target by more than
 #: this part of the loss allowed, or by the last number.
-_GROW, _SHRINK, _SLACK, _SLACK_MOST = 2.0, 0.95, 0.2, 0.02
+_GROW, _SHRINK, _SLACK, _SLACK_MOST = 2.0, 0.8, 0.2, 0.02
 #: A standard error of recall that is small enough to act on.
 _SURE = 0.01
 
@@ -115,12 +114,6 @@ def watched(watch: k.Watch, dropped: int) -> Watched:
     return Watched(float(dropped), sampled, *about)
 
 
-def start_budget(budget: int, in_bytes: bool, buffers: int) -> int:
-    """Return with how much memory the search for a recall begins."""
-    tuples = max(START_TUPLES, 8 * buffers)
-    return min(budget, tuples * _TUPLE_BYTES if in_bytes else tuples)
-
-
 def is_due(plan: Plan, seq: int, time: int, last: NDArray[np.int64]) -> bool:
     """Tell whether half a window has gone by since the budget was last looked at.
 
@@ -135,9 +128,11 @@ def is_due(plan: Plan, seq: int, time: int, last: NDArray[np.int64]) -> bool:
 def next_budget(watch: k.Watch, target: float, budget: int) -> int:
     """Return the budget to try next, from what was recently emitted and missed.
 
-    Recall grows with the budget, ever slower: a budget changed in the ratio in which recall misses
-    its target does not pass it. Recall is taken one standard error below its estimate. What was
-    seen before counts less from now on: little after a large step, more while little was seen.
+    It begins with all there is, so that nothing is lost before it is known what a loss costs, and
+    comes down. Recall grows with the budget, ever slower: a budget changed in the ratio in which
+    recall misses its target does not pass it. Recall is taken one standard error below its
+    estimate. What was seen before counts less from now on: little after a large step, more while
+    little was seen.
     """
     recent = watch.totals[k.RECENT]
     lost, variance = float(recent[k.LOST]), float(recent[k.VARIANCE])
@@ -162,7 +157,6 @@ __all__ = [
     "new_watch",
     "next_budget",
     "room",
-    "start_budget",
     "watched",
     "with_slots",
 ]

@@ -31,7 +31,7 @@ from bankfull.core.interval import Watched
 from bankfull.core.ledger import JoinLedger, StreamLedger
 from bankfull.core.log import Log, uncounted
 from bankfull.core.plan import NEVER, JoinPlan, Plan
-from bankfull.core.slots import PERIOD, SPARE, Slots
+from bankfull.core.slots import SPARE, Slots
 from bankfull.kernels import memory as m
 from bankfull.kernels.budget import Rules, fit_budget
 from bankfull.kernels.matches import Arrivals, Output
@@ -72,8 +72,6 @@ class Shedding:
         self.slots = Slots(plan, self.bagger)
         self.policy = self.shed.policy.start(self.shed.shape)
         budget = self.shed.budget
-        if self.shed.recall is not None:
-            budget = recall.start_budget(budget, self.shed.in_bytes, len(self.memory.buffers))
         self._divide(budget)
         self.rules = Rules(
             self.shed.seed,
@@ -197,11 +195,11 @@ class Shedding:
     def _piece_size(self) -> int:
         """Return how many tuples to process at a time: up to where keys or budget may change."""
         number = int(self.memory.now[m.SEQ_NEXT])
-        size = PERIOD - number % PERIOD
+        period = self.slots.period(self.rules.budget)
+        size = period - number % period
         if self.shed.recall is not None:
             size = min(size, recall.PERIOD - number % recall.PERIOD)
-        # A small budget in bytes has no room for the slots of a thousand newcomers.
-        return min(size, max(64, self.rules.budget >> 13)) if self.shed.in_bytes else size
+        return size
 
     def _watch(self, start: int, found: Output, count: int) -> None:
         """Count what the tuples just processed have missed."""
@@ -364,8 +362,9 @@ class Shedding:
         fit_budget(self.memory, self.policy, self.rules)
 
     def _make_room(self, start: int, stop: int) -> None:
-        if int(self.memory.now[m.SEQ_NEXT]) % PERIOD == 0 and not self.slots.bounded:
-            self.slots.forget_keys()
+        period = self.slots.period(self.rules.budget)
+        if int(self.memory.now[m.SEQ_NEXT]) % period == 0 and not self.slots.bounded:
+            self.slots.forget_keys(period)
         arrivals = stop - start
         stored = int(self.memory.buffers[:, m.HEAPED].sum())
         slots = stored + arrivals

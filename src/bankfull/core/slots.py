@@ -17,9 +17,8 @@ from bankfull.core.bags import ITEM_BYTES, TEXT_ROOM, Bagger
 from bankfull.core.plan import NEVER, Plan
 from bankfull.kernels import memory as m
 
-#: Keys that nobody stored holds are forgotten after so many tuples, counted from the first one, so
-#: that how the input is cut into batches leaves no trace.
-PERIOD = 1024
+#: Tuples that are processed at a time: the most, and the least under a budget in bytes.
+_PERIOD, _SHORT = 1024, 64
 #: At least so many keys are remembered beyond those of stored tuples.
 _KEYS = 256
 #: In bytes, joins on sets remember items that nobody holds in up to this part of the budget.
@@ -57,9 +56,8 @@ class Slots:
             now=np.array([m.NONE, 0, -NEVER, 0, 0, m.NONE, 0, 0, NEVER, 0, 0], np.int64),
             sets=None,
         )
-        exact = self.shed.policy.exact_keys
         #: Whether the number of items remembered is bounded at every tuple.
-        self.bounded = bool(bagger) and self.shed.in_bytes and not exact
+        self.bounded = bool(bagger) and self.shed.in_bytes
         if bagger:
             self._prepare_sets()
         self.make_room(64, 64)
@@ -93,6 +91,16 @@ class Slots:
             self.memory.now[m.KEYS_MOST] = 0
         if self.shed.in_bytes:
             self.memory.joins[list(self.bagger.joins), m.KEY_BYTES] = self.key_bytes
+
+    def period(self, budget: int) -> int:
+        """Return after how many tuples keys that nobody stored holds are forgotten.
+
+        They are counted from the first one, so that how the input is cut into batches leaves no
+        trace. A small budget in bytes has no room for the slots and keys of a thousand newcomers.
+        """
+        if not self.shed.in_bytes:
+            return _PERIOD
+        return min(max(_SHORT, 1 << max(0, (budget >> 13).bit_length() - 1)), _PERIOD)
 
     def make_room(self, slots: int, numbers: int, items: int = 0) -> None:
         """Have so many slots, numbers for keys, and free postings."""
@@ -155,19 +163,19 @@ class Slots:
         if self.bagger and self.bagger.tidy(self.memory.codes[:used], self.shed.in_bytes):
             self._number_keys(np.arange(used), len(self.memory.codes))
 
-    def forget_keys(self) -> None:
+    def forget_keys(self, period: int) -> None:
         """Forget keys of nobody stored, the rarest first, where the policy allows it."""
         memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
         held = memory.lists[:used, 1::2].sum(axis=1) > 0
         stored = int(memory.buffers[:, m.HEAPED].sum())
         spare = max(_KEYS, stored // 2) if self.shed.in_bytes else max(16 * _KEYS, stored)
         most = int(held.sum()) + spare
-        if used <= most or self.shed.policy.exact_keys:
+        if used <= most or (self.shed.policy.exact_keys and not self.shed.in_bytes):
             return
         seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
         seen[held] = np.inf
         keep = np.sort(np.argsort(-seen, kind="stable")[:most])
-        self._number_keys(keep, most + most // 8 + PERIOD)
+        self._number_keys(keep, most + most // 8 + period * len(self.plan.joins))
 
     def _number_keys(self, keep: NDArray[np.int64], wanted: int) -> None:
         """Number these keys anew, in tables with room for ``wanted``."""

@@ -23,8 +23,10 @@ class Prob(Policy):
     """The tuple whose key has arrived least often on the other streams goes first.
 
     Reference: GreedyDual-Join, section 3.1, PROB. Deviations: counts are exact and of what has
-    arrived so far, as that paper implements it; ties drop the oldest. In joins on sets the counts
-    are of items, taken together (``memory.pooled``), as of a tuple's last partner or its arrival.
+    arrived so far, as that paper implements it; ties drop the oldest. A budget in bytes is to bound
+    the counts too: there the rarest keys that nobody stored holds are forgotten. In joins on sets
+    the counts are of items, taken together (``memory.pooled``), as of a tuple's last partner or its
+    arrival.
     Cost: partners times the logarithm of the buffer.
     """
 

@@ -43,7 +43,8 @@ class Policy:
     paper: ClassVar[str] = ""
     #: How many numbers the policy wants for every key and stream, beyond the count of arrivals.
     key_stats: ClassVar[int] = 0
-    #: Whether keys must be remembered for ever (exact counts) or may be forgotten when many.
+    #: Whether keys must be remembered for ever (exact counts) or may be forgotten when many. A
+    #: budget in bytes bounds what is remembered too, so there they may always.
     exact_keys: ClassVar[bool] = False
     #: Whether ``partners_stored`` is asked of tuples already stored, which costs joins on sets a
     #: search for each tuple that comes or goes; without it they know what it was on arrival.
