@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bankfull.kernels import hooks
-from bankfull.kernels.compiler import inlined
+from bankfull.kernels.compiler import inlined, only_where
 from bankfull.kernels.memory import (
     HEAPED,
     OWN_BUFFER,
@@ -31,7 +31,7 @@ from bankfull.kernels.memory import (
 _LONG = 1 << 60
 
 
-@inlined
+@only_where(hooks.bounds)
 def least(policy: Any, memory: Memory, buffer: int, time: int) -> Any:
     """Return the tuple with the smallest priority now, of equals the oldest."""
     heap, real, whole = memory.heap[buffer], memory.real, memory.whole

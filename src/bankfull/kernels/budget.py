@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from bankfull.kernels import hooks, withsets
 from bankfull.kernels.bounds import least
-from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
+from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, only_where
 from bankfull.kernels.matches import Arrivals
 from bankfull.kernels.memory import (
     BUFFER,
@@ -70,7 +70,7 @@ def remove(policy: Any, memory: Memory, slot: int, t: int) -> None:
     if not hooks.drifts(policy):
         pull(memory, slot)
     else:
-        _swap_out(memory, slot)
+        _swap_out(policy, memory, slot)
     withsets.count_company(memory.sets, policy, memory, slot, t, -1)
     stream = memory.whole[slot, STREAM]
     unlink(memory, slot)
@@ -78,8 +78,8 @@ def remove(policy: Any, memory: Memory, slot: int, t: int) -> None:
         tell_company(policy, memory, slot, stream, t)
 
 
-@inlined
-def _swap_out(memory: Memory, slot: int) -> None:
+@only_where(hooks.drifts)
+def _swap_out(policy: Any, memory: Memory, slot: int) -> None:
     """Take a tuple out of a heap that is used as a plain list."""
     buffer = memory.whole[slot, BUFFER]
     place = memory.whole[slot, PLACE]
@@ -90,7 +90,7 @@ def _swap_out(memory: Memory, slot: int) -> None:
     memory.whole[moved, PLACE] = place
 
 
-@inlined
+@only_where(hooks.watches_company)
 def tell_company(policy: Any, memory: Memory, slot: int, own: int, t: int) -> None:
     """Tell all stored tuples that have a key in common with one that it has come or just gone."""
     for join in range(memory.joins.shape[0]):
@@ -107,16 +107,22 @@ def tell_company(policy: Any, memory: Memory, slot: int, own: int, t: int) -> No
 
 
 @inlined
-def victim(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> int:
+def victim(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> Any:
     """Return the stored tuple that would be dropped first."""
-    heap = memory.heap[buffer]
     named = hooks.choose(policy, memory, buffer, t)
     if named >= 0:
         return named
     if hooks.bounds(policy):
-        return least(policy, memory, buffer, t)  # type: ignore[no-any-return]
+        return least(policy, memory, buffer, t)
     if not hooks.drifts(policy):
-        return heap[0]  # type: ignore[no-any-return]
+        return memory.heap[buffer, 0]
+    return _weigh_all(policy, memory, buffer, t, seed)
+
+
+@only_where(hooks.drifts)
+def _weigh_all(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> Any:
+    """Weigh the tuples of a buffer that is in no order, or some of them."""
+    heap = memory.heap[buffer]
     size = memory.buffers[buffer, HEAPED]
     most = hooks.candidates(policy)
     chosen = heap[0]
@@ -133,7 +139,7 @@ def victim(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> int:
             hooks.weigh(policy, memory, heap[place], t)
             if goes_before(memory, heap[place], chosen):
                 chosen = heap[place]
-    return chosen  # type: ignore[no-any-return]
+    return chosen
 
 
 @inlined

@@ -90,6 +90,32 @@ def hook(stub: Function) -> Function:
     return cast(Function, dispatch)
 
 
+def only_where(flag: Callable[..., bool]) -> Callable[[Function], Function]:
+    """Compile a function into kernels only for policies whose rule says yes to a flag.
+
+    For others, who never come to call it, it is nothing: to compile what is not used is most of
+    what a policy's first use waits for. Flags look at nothing but the type of the policy.
+    """
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def dispatch(policy: Any, *arguments: Any) -> Any:
+            return function(policy, *arguments)
+
+        def nothing(policy: Any, *arguments: Any) -> int:
+            return -1
+
+        def choose(policy: Any, *arguments: Any) -> Any:
+            says = _RULES[flag].get(getattr(policy, "instance_class", None))
+            return function if says is not None and says(None) else nothing
+
+        options: Any = {**_OPTIONS, "forceinline": True}
+        overload(dispatch, jit_options=options, strict=False)(choose)
+        return cast(Function, dispatch)
+
+    return decorate
+
+
 def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]:
     """Say what a hook does for policies of one type (a named tuple).
 

@@ -30,7 +30,7 @@ from bankfull.kernels.budget import (
     tell_company,
     victim,
 )
-from bankfull.kernels.compiler import inlined, kernel
+from bankfull.kernels.compiler import inlined, kernel, only_where
 from bankfull.kernels.matches import Arrivals, Output, search, weigh_pairs
 from bankfull.kernels.memory import (
     ARRIVED,
@@ -91,7 +91,7 @@ def _expire(policy: Any, memory: Memory, t: int) -> None:
             remove(policy, memory, oldest, t)
 
 
-@inlined
+@only_where(hooks.watches_agreement)
 def _tell_agreement(policy: Any, memory: Memory, join: int, key: int, own: int, t: int) -> None:
     for member in range(memory.joins[join, WIDTH]):
         stream = memory.joins[join, MEMBER + member]
