@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from bankfull.errors import PlanError
@@ -26,10 +27,14 @@ _COLOURS = {
     "simpprob": "#e7298a",
     "dimpprob": "#7570b3",
     "dgl": "#cc79a7",
-    "s3fifo": "#1b9e77",
+    "additive": "#b2abd2",
+    "multiplicative": "#542788",
+    "cumulative": "#f4a582",
+    "s3fifo": "#80cdc1",
     "sieve": "#e6ab02",
     "largest": "#555555",
 }
+_DASHED = ("gdj-best", "shuffled", "additive", "multiplicative", "cumulative")
 #: What stands at an axis, where the field's own name says too little.
 _AXES = {
     "budget": "memory, as a share of the window",
@@ -55,6 +60,8 @@ _SPARE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#00
 _WIDTH_IN, _HEIGHT_IN, _COLUMNS = 4.6, 3.6, 2
 #: Where the title begins and where the panels do, from the top; how much the legend takes.
 _TITLE_IN, _TOP_IN, _LEGEND_IN = 0.1, 0.2, 1.5
+#: Letters of a title in an inch.
+_LETTERS = 11
 #: So many places on a logarithmic axis are named themselves, instead of powers of ten.
 _NAMED_MOST = 8
 
@@ -91,7 +98,9 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
     figure.legend(handles, labels, loc="center right", fontsize=8, frameon=False)
     # In inches from the top, so that the title is as far from the panels in a tall figure.
     inch = 1 / figure.get_figheight()
-    figure.suptitle(f"{experiment.key} · {experiment.title}", fontsize=10, y=1 - _TITLE_IN * inch)
+    width = int(_LETTERS * figure.get_figwidth())
+    title = wrap(f"{experiment.key} · {experiment.title}", width)
+    figure.suptitle("\n".join(title), fontsize=10, y=1 - _TITLE_IN * inch)
     right, top = 1 - _LEGEND_IN / figure.get_figwidth(), 1 - _TOP_IN * inch
     figure.tight_layout(rect=(0, 0, right, top))
     files = {suffix: path.with_suffix(f".{suffix}") for suffix in ("png", "svg")}
@@ -137,7 +146,7 @@ def _scale_across(plot: Any, logarithmic: bool, places: Sequence[Any]) -> None:
 
 def _style(name: str, number: int) -> dict[str, Any]:
     colour = _COLOURS.get(name.rpartition(" ")[2], _SPARE[number % len(_SPARE)])
-    dashed = name.startswith("split ") or name in ("gdj-best", "shuffled")
+    dashed = name.startswith("split ") or name in _DASHED
     return {"label": name, "color": colour, "linestyle": "--" if dashed else "-"}
 
 
