@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bankfull.cli.console import messages
+from bankfull.kernels.compiler import is_compiling
 
 
 class Moving(Protocol):
@@ -48,9 +49,10 @@ def progress(moving: Moving, shown: bool) -> Iterator[None]:
         cells: list[Text | ProgressBar] = []
         if moving.fraction is not None and console.width >= 60:
             cells.append(ProgressBar(total=1.0, completed=moving.fraction, width=20))
-        cells.append(
-            Text(f"{moving.rows_in:,} rows in · {moving.rows_out:,} out · {rate:,.0f} rows/s")
-        )
+        told = f"{moving.rows_in:,} rows in · {moving.rows_out:,} out · {rate:,.0f} rows/s"
+        if is_compiling():
+            told = "compiling the join for this machine, once: up to half a minute"
+        cells.append(Text(told))
         grid.add_row(*cells)
         return grid
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
@@ -18,6 +19,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core import event
 from numba.extending import overload
 from numpy.typing import NDArray
 
@@ -137,6 +139,34 @@ def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]
 
 _KINDS: dict[str, type] = {}
 _RULES: dict[Callable[..., Any], dict[Any, Callable[..., Any]]] = {}
+
+
+class _Notice(event.Listener):
+    """Says when a kernel of ours is compiled: it takes seconds in which nothing else happens."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def on_start(self, event: Any) -> None:
+        function = event.data["dispatcher"].py_func
+        if self.depth == 0 and function.__module__.startswith("bankfull."):
+            self.depth = 1
+            _LOG.info("compiling %s for this machine, once: up to half a minute", function.__name__)
+        elif self.depth:
+            self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self.depth = max(0, self.depth - 1)
+
+
+def is_compiling() -> bool:
+    """Tell whether a kernel is being compiled at this moment."""
+    return _NOTICE.depth > 0
+
+
+_LOG = logging.getLogger("bankfull")
+_NOTICE = _Notice()
+event.register("numba:compile", _NOTICE)  # type: ignore[no-untyped-call]
 
 
 def cache_folder() -> str:
