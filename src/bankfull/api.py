@@ -5,13 +5,14 @@ Every function here only reads what a person wrote and hands a spec to the layer
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bankfull.assemble import assemble
 from bankfull.errors import PlanError, SpecError, closest
 from bankfull.policies import Policy, resolve
+from bankfull.policies.own import as_policy
 from bankfull.runtime.embedded import Joined, Source, as_source
 from bankfull.runtime.embedded.run import OnQuarantine
 from bankfull.spec import (
@@ -174,7 +175,7 @@ def joins(
 
 def shed(
     memory: object = None,
-    keep: str | Policy = "gain",
+    keep: str | Policy | Callable[[Any, int, int], float] = "gain",
     split: str | Mapping[str, float] = "unified",
     importance: str = "min",
     sample: float | str = 0.0,
@@ -184,14 +185,15 @@ def shed(
     """Approximate within a budget: ``overload=bf.shed(memory="64 MB")``.
 
     ``memory`` is a size or :func:`tuples`, and bounds what is stored after every tuple, index and
-    payload included. ``keep`` is a policy by name or an instance of one from ``bf.policies``.
+    payload included. ``keep`` is a policy by name, an instance of one from ``bf.policies``, or a
+    function ``(memory, slot, time)`` of your own that returns what a stored tuple is worth.
     ``split``: "unified" (one buffer for all streams), "proportional" to their rates, or a share
     of the budget for each by name. ``importance`` is how a result's importance follows from its
     members'. ``sample`` drops arrivals at random ahead of the policy: a share, or "unbiased".
     ``recall=0.95`` asks for a share of the exact results instead: memory grows and shrinks until
     it just suffices, up to ``memory`` if that is given too. ``Joined.recall`` is what was reached.
     """
-    policy = keep.keep() if isinstance(keep, Policy) else Keep(keep)
+    policy = Keep(keep) if isinstance(keep, str) else as_policy(keep).keep()
     resolve(policy)  # complain now about what can be judged now
     shares = split if isinstance(split, str) else tuple(sorted(split.items()))
     budget = None if memory is None else size(memory)

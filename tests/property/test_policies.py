@@ -18,6 +18,7 @@ import pytest
 import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import Batch, Budget, State, restore, snapshot, start, step
+from bankfull.core.shedding import Shedding
 from bankfull.kernels import memory as m
 from bankfull.oracle.shedding import TWINS, Arrival, JoinSpec, simulate
 from bankfull.policies import POLICIES, Policy, dgl, gdj, resolve
@@ -42,6 +43,7 @@ PAIRS |= {
         POLICIES["age"](tuple(float(3 + 7 * seq % 31) for seq in range(150))),
         TWINS["age"]({seq: float(3 + 7 * seq % 31) for seq in range(150)}),
     ),
+    "gdj tuned": (gdj(), TWINS["gdj-tuned"]()),
     "age learned": (POLICIES["age"](period=4), TWINS["age-learned"](period=4)),
     "sieve": (POLICIES["sieve"](), TWINS["sieve"]()),
     "s3fifo": (POLICIES["s3fifo"](), TWINS["s3fifo"]()),
@@ -191,6 +193,43 @@ def test_differential_twin(name: str, block: int) -> None:
         assert sum(count.shed for count in counts) == shed, f"seed {seed}"
         evicted = len(expected.decisions) - shed
         assert sum(count.evicted for count in counts) == evicted, f"seed {seed}"
+
+
+def check_trace(name: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare who was dropped at whose turn, tuple by tuple."""
+    ours, twin = PAIRS[name]
+    kept: list[list[int]] = []
+
+    def look(shedding: Shedding, start: int, found: Any, count: int) -> None:
+        whole = shedding.memory.whole
+        kept.append([int(seq) for seq in whole[whole[:, m.STREAM] >= 0, m.SEQ]])
+
+    monkeypatch.setattr(Shedding, "_piece_size", lambda shedding: 1)
+    monkeypatch.setattr(Shedding, "_watch", look)
+    for seed in seeds:
+        world = World(seed)
+        expected = world.twin(twin)
+        kept.clear()
+        run(world, ours, pieces=1)
+        decisions, before = [], set[int]()
+        for x, stored in zip(world.arrivals, kept, strict=True):
+            live = {seq for seq in before if x.time - world.arrivals[seq].time <= SPAN}
+            decisions += [(x.seq, gone) for gone in (live | {x.seq}) - set(stored)]
+            before = set(stored)
+        assert decisions == expected.decisions, f"{name}, seed {seed}"
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_differential_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turn by turn the engine drops whom the twin drops."""
+    check_trace(name, range(300, 310), monkeypatch)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", PAIRS)
+def test_differential_trace_soak(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same on many more random streams."""
+    check_trace(name, range(1000, 1200), monkeypatch)
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))

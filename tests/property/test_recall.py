@@ -348,7 +348,7 @@ def test_differential_batch_split_and_recovery(target: float | None) -> None:
     """Estimate, sample and budget are the same however the input is cut, and after recovery."""
     memory = Tuples(400) if target is None else None
     shed = Shed(memory, Keep("prob"), seed=5, recall=target)
-    states = [in_pieces(shed, *how) for how in ((1, False), (13, False), (13, True))]
+    states = [in_pieces(shed, *how) for how in ((1, False), (13, False), (150, False), (13, True))]
     sheddings = [state.shedding for state in states]
     first = sheddings[0]
     assert first is not None

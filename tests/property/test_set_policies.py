@@ -250,14 +250,14 @@ def shop(kind: str, rows: int, seed: int) -> list[pa.Table]:
     return tables
 
 
-def steps(kind: str, name: str, budget: int, rows: int) -> Iterator[State]:
+def steps(kind: str, name: str, budget: int, rows: int, split: str = "unified") -> Iterator[State]:
     """Step through the shop in batches of fifty; yields the state after each."""
     tables = dict(zip("ab", shop(kind, rows, 5), strict=True))
     predicate = Similar(SIDE, 0.4) if kind == "weights" else Overlap(SIDE, 2)
     query = Query(
         (Stream("a", "t"), Stream("b", "t")),
         (Join("join", ("a", "b"), predicate, (Ticks(rows),)),),
-        shed=Shed(Bytes(budget), Keep(name)),
+        shed=Shed(Bytes(budget), Keep(name), split),
     )
     state = start(assemble(query, {n: table.schema for n, table in tables.items()}))
     for begin in range(0, rows, 50):
@@ -280,6 +280,12 @@ def test_a_budget_in_bytes_holds(kind: str, name: str) -> None:
     assert sum(one.shed + one.evicted for one in counts) > 1_000
     assert state.ledger.recall is None
     assert budget // 2 < max(sizes) <= budget, max(sizes)
+
+
+def test_a_budget_in_bytes_holds_whatever_the_rates() -> None:
+    """Shares that follow the rates leave room for items too."""
+    sizes = [state.nbytes() for state in steps("many", "gain", 400_000, 3_000, "proportional")]
+    assert 200_000 < max(sizes) <= 400_000, max(sizes)
 
 
 def test_items_forgotten_in_bytes_leave_no_trace_of_the_batches() -> None:

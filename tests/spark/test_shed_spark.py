@@ -17,7 +17,9 @@ import pytest
 from spark_runs import Runner
 
 import bankfull as bf
+from bankfull.errors import PlanError
 from bankfull.oracle import exact
+from bankfull.policies import POLICIES
 from bankfull.spec import Equal, Join, Overlap, Query, Stream, Ticks
 from bankfull.testing import Case
 
@@ -42,7 +44,7 @@ def case() -> Case:
     return Case.of(QUERY, **tables)
 
 
-def plan(sources: dict[str, Any], buckets: int | None, policy: str = "gain") -> Any:
+def plan(sources: dict[str, Any], buckets: int | None, policy: Any = "gain") -> Any:
     """Write the query as a user would."""
     given = [bf.stream(sources[n], time="t", name=n, importance="v") for n in "ab"]
     budget = bf.shed(memory=bf.tuples(BUDGET), keep=policy)
@@ -56,6 +58,33 @@ def pairs(table: pa.Table) -> Counter[tuple[int, int, float]]:
 
 def sink(runner: Runner) -> Counter[tuple[int, int, float]]:
     return pairs(runner.spark.read.parquet(str(runner.sink)).toArrow())
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_every_policy_decides_as_in_one_process(spark: Any, policy: str) -> None:
+    """Batch DataFrames, one bucket: results, and what was lost of which importance."""
+    given = case()
+    here = plan(dict(given.tables), None, policy)
+    expected = pairs(here.read_all())
+    frames = {n: spark.createDataFrame(table) for n, table in given.tables.items()}
+    joined = plan(frames, 1, policy)
+    assert pairs(joined.toArrow()) == expected
+    lost = joined.ledger.get["lost"]
+    for name, whats in here.ledger.lost_by_importance.items():
+        for what, classes in whats.items():
+            for importance, count in classes.items():
+                assert lost[f"{name}.{what}.{importance}"] == count
+    assert sum(lost.values()) == here.ledger.lost > 0
+
+
+def test_what_buckets_cannot_do_is_refused(spark: Any) -> None:
+    frames = {n: spark.createDataFrame(table) for n, table in case().tables.items()}
+    with pytest.raises(PlanError, match=r"40 tuples is too small for 21 buckets.*at least 42"):
+        plan(frames, 21)
+    ages = bf.policies.age(ages=(1.0, 2.0))
+    with pytest.raises(PlanError, match=r"buckets=1"):
+        plan(frames, 2, ages)
+    assert plan(frames, 1, ages).columns
 
 
 @pytest.mark.parametrize("policy", ["gain", "dimpprob"])

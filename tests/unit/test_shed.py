@@ -17,12 +17,14 @@ from bankfull.policies import POLICIES
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def streams(rows: int = 2000, keys: int = 200, pieces: int = 1, **more: Any) -> list[Any]:
+def streams(
+    rows: int = 2000, keys: int = 200, pieces: int = 1, first: int = 0, **more: Any
+) -> list[Any]:
     random = np.random.default_rng(4)
     tables = [
         pa.table(
             {
-                "t": np.arange(rows),
+                "t": first + np.arange(rows),
                 "k": random.zipf(1.4, rows) % keys if keys < rows else random.permutation(rows),
                 "v": random.integers(1, 9, rows).astype(float),
                 "text": [f"payload {number:>{number % 40}}" for number in range(rows)],
@@ -112,8 +114,8 @@ def test_a_budget_in_bytes_holds(policy: str, keys: int) -> None:
     """All that is held, arrays, counts and payload, stays within what was asked for."""
     budget = 1_000_000
     overload = bf.shed(memory="1 MB", keep=policy)
-    sides = streams(40_000, keys, pieces=200)
-    joined = bf.join(*sides, on="k", within=20_000, overload=overload)
+    sides = streams(12_000, keys, pieces=60)
+    joined = bf.join(*sides, on="k", within=6_000, overload=overload)
     for _ in joined:
         assert joined.stored_bytes() <= budget, joined.stored_bytes()
     stored = sum(counts.stored for counts in joined.ledger.streams.values())
@@ -179,14 +181,34 @@ def test_losses_are_counted_by_importance() -> None:
         assert gone["below 1e2"] / 200 < gone["below 1e1"] / 1800
 
 
-def test_an_unbiased_sample_leaves_the_policy_nothing_to_do() -> None:
-    """Once the chance has been learned, hardly anybody is evicted, and few keys are favoured."""
+@pytest.mark.parametrize("first", [0, 1_700_000_000_000_000, -(10**15)])
+def test_an_unbiased_sample_leaves_the_policy_nothing_to_do(first: int) -> None:
+    """Once the chance has been learned, hardly anybody is evicted, whenever time began."""
     budget = bf.shed(memory=bf.tuples(400), keep="prob", sample="unbiased")
-    joined = bf.join(*streams(20_000), on="k", within=2_000, overload=budget)
+    joined = bf.join(*streams(20_000, first=first), on="k", within=2_000, overload=budget)
     joined.read_all()
     counts = joined.ledger.streams["a"]
     assert counts.shed > 0.8 * counts.arrived
     assert counts.evicted < 0.05 * counts.arrived
+
+
+def test_an_estimator_never_dies() -> None:
+    """One that was of no use for long is needed again: shares stay above zero, and finite."""
+    rows = 100_000
+    random = np.random.default_rng(2)
+    keys = [random.integers(0, 10, rows), random.integers(1000, 200_000, rows)]
+    keys[0][-1000:] = np.arange(300_000, 301_000)  # keys that nobody has seen
+    sides = [
+        bf.stream(pa.table({"t": np.arange(rows), "k": k}), time="t", name=n)
+        for n, k in zip("ab", keys, strict=True)
+    ]
+    joined = bf.join(*sides, on="k", within=50, overload=bf.shed(bf.tuples(20), "gain"))
+    joined.read_all()
+    assert joined._state.shedding is not None
+    shares = joined._state.shedding.policy.shares
+    assert np.isfinite(shares).all()
+    assert shares.min() >= 1e-6
+    assert np.isfinite(joined._state.shedding.memory.real).all()
 
 
 def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str]) -> None:

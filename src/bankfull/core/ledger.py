@@ -7,6 +7,9 @@ from typing import Any
 
 from bankfull.core.interval import Recall, Watched
 
+#: Classes of importance in which losses are counted, a power of ten each.
+IMPORTANCE = ("below 1", *(f"below 1e{power}" for power in range(1, 9)), "more")
+
 
 @dataclass(slots=True)
 class StreamLedger:
@@ -48,6 +51,8 @@ class JoinLedger:
 class Ledger:
     """All counts of a query, by stream and by join, and what recall is estimated from.
 
+    ``lost_by_importance`` has no more than the classes in which something was lost.
+
     >>> ledger = Ledger({"a": StreamLedger(arrived=2, late=1, inserted=1, stored=1)}, {})
     >>> ledger.check()
     >>> ledger.lost
@@ -57,6 +62,8 @@ class Ledger:
     streams: dict[str, StreamLedger] = field(default_factory=dict)
     joins: dict[str, JoinLedger] = field(default_factory=dict)
     watched: Watched | None = None
+    #: Of a query that sheds: stream, "shed" or "evicted", class of importance, tuples.
+    lost_by_importance: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
 
     @property
     def recall(self) -> Recall | None:
@@ -88,6 +95,8 @@ class Ledger:
             del counts["watched"]
         else:
             counts["recall"] = asdict(self.recall)
+        if not self.lost_by_importance:
+            del counts["lost_by_importance"]
         return counts
 
     @classmethod
@@ -97,6 +106,7 @@ class Ledger:
             {name: StreamLedger(**row) for name, row in counts["streams"].items()},
             {name: JoinLedger(**row) for name, row in counts["joins"].items()},
             Watched(**counts["watched"]) if "watched" in counts else None,
+            counts.get("lost_by_importance", {}),
         )
 
     def copy(self) -> Ledger:

@@ -190,6 +190,7 @@ def _step_shedding(
     for position, source in enumerate(state.inputs):
         shedding.count(position, state.ledger.streams[source.plan.name], source.waiting)
     state.ledger.watched = shedding.watched
+    state.ledger.lost_by_importance = shedding.lost_by_importance()
     state.ledger.check()
     return Step(state, output, state.ledger.copy(), quarantine, state.pending, {})
 

@@ -28,7 +28,7 @@ from bankfull.core.bags import NO_BAGS, Bagger
 from bankfull.core.emit import emit
 from bankfull.core.index import Found, unseen
 from bankfull.core.interval import Watched
-from bankfull.core.ledger import JoinLedger, StreamLedger
+from bankfull.core.ledger import IMPORTANCE, JoinLedger, StreamLedger
 from bankfull.core.log import Log, uncounted
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.slots import SPARE, Slots
@@ -41,8 +41,6 @@ from bankfull.kernels.slotsets import Bags
 
 #: Results that the kernel may return at once.
 _RESULTS = 1 << 15
-#: Classes of importance in which losses are counted, a power of ten each.
-_CLASSES = 10
 
 
 @dataclass
@@ -77,12 +75,13 @@ class Shedding:
             self.shed.seed,
             self.shed.combine,
             budget,
+            self._for_tuples(budget),
             self.shed.proportional,
             self.shed.unbiased,
             np.full(streams, self.shed.sample),
             np.zeros(streams + 1),
             np.zeros(streams + 1, np.int64),
-            np.zeros((streams, 2, _CLASSES), np.int64),
+            np.zeros((streams, 2, len(IMPORTANCE)), np.int64),
         )
         self.exact = [
             n in self.bagger.joins or keys.is_exact(j.types) for n, j in enumerate(plan.joins)
@@ -164,6 +163,8 @@ class Shedding:
         """Process what was taken in until done or ``most`` results are found; is there more?"""
         output: list[pa.RecordBatch] = []
         room = _RESULTS
+        if len(self.work.left) and self.steered[2] == -NEVER:
+            self.steered[2] = self.work.arrivals.times[self.work.next]
         while len(self.work.left) and most > 0:
             stop = min(self.work.next + self._piece_size(), len(self.work.arrivals.times))
             self._make_room(self.work.next, stop)
@@ -221,8 +222,6 @@ class Shedding:
         if self.shed.recall is None or self.watch is None:
             return
         seq, time = int(self.memory.now[m.SEQ_NEXT]), int(self.memory.now[m.TIME_NOW])
-        if self.steered[2] == -NEVER:
-            self.steered[2] = time
         if seq % recall.PERIOD or not recall.is_due(self.plan, seq, time, self.steered[1:]):
             return
         dropped, budget = self._dropped(), self.rules.budget
@@ -273,10 +272,13 @@ class Shedding:
 
     def lost_by_importance(self) -> dict[str, dict[str, dict[str, int]]]:
         """Return how many tuples were shed and evicted, by stream and class of importance."""
-        names = ["below 1", *(f"below 1e{power}" for power in range(1, _CLASSES - 1)), "more"]
         return {
             stream.name: {
-                what: {name: int(count) for name, count in zip(names, counts, strict=True) if count}
+                what: {
+                    name: int(count)
+                    for name, count in zip(IMPORTANCE, counts, strict=True)
+                    if count
+                }
                 for what, counts in zip(("shed", "evicted"), lost, strict=True)
             }
             for stream, lost in zip(self.plan.streams, self.rules.lost, strict=True)
@@ -298,7 +300,8 @@ class Shedding:
         """Take over what :meth:`arrays` gave."""
         count = self.slots.load(arrays)
         self.rules = Rules(*self.rules[:-4], *arrays[count : count + 4])
-        self.rules = self.rules._replace(budget=int(arrays[count + 4][0]))
+        budget = int(arrays[count + 4][0])
+        self.rules = self.rules._replace(budget=budget, room=self._for_tuples(budget))
         self.steered = arrays[count + 4][1:]
         count += 5
         if self.watch is not None:
@@ -338,7 +341,8 @@ class Shedding:
             return budget
         own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
         newcomers = max(64, budget >> 13) * (self.slots.overhead + 8 * self.bagger.post_bytes)
-        return max(1, budget - 2 * budget // SPARE - own - newcomers)
+        slack = budget // 64  # of arrays that grow by more than they need
+        return max(1, budget - 2 * budget // SPARE - slack - own - newcomers)
 
     def resize(self, share: float) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
@@ -358,7 +362,7 @@ class Shedding:
                 buffers[buffer, m.CAPACITY] = max(1, capacity)
         else:
             self._divide(budget)
-        self.rules = self.rules._replace(budget=budget)
+        self.rules = self.rules._replace(budget=budget, room=self._for_tuples(budget))
         fit_budget(self.memory, self.policy, self.rules)
 
     def _make_room(self, start: int, stop: int) -> None:

@@ -40,7 +40,7 @@ def least(policy: Any, memory: Memory, buffer: int, time: int) -> Any:
         top = heap[0]
         before = real[top, PRIORITY]
         hooks.weigh(policy, memory, top, time)
-        if real[top, PRIORITY] == before:
+        if not real[top, PRIORITY] > before:
             break
         sift(memory, top)
     chosen, best = heap[0], np.inf

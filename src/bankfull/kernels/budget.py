@@ -45,6 +45,8 @@ PERIOD = 1024
 class Rules(NamedTuple):
     """What holds for every tuple, and what follows from the streams' rates.
 
+    ``room`` is what the budget leaves for stored tuples.
+
     ``sample[s]`` is the chance of a tuple to be dropped ahead of the policy. Every PERIOD tuples
     ``recent`` (tuples of each stream in a period, then its length in time, both smoothed) gives
     new shares of the budget and new chances, where they are to follow; ``period`` is what they
@@ -55,6 +57,7 @@ class Rules(NamedTuple):
     seed: int
     combine: int
     budget: int
+    room: int
     proportional: bool
     unbiased: bool
     sample: Float64
@@ -194,10 +197,10 @@ def follow_rates(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
         total = 0.0
         for s in range(streams):
             total += rules.recent[s]
-        over, largest = -rules.budget, 0
+        over, largest = -rules.room, 0
         for s in range(streams):
-            share = int(rules.budget * rules.recent[s] / total)
-            memory.buffers[s, CAPACITY] = max(share, rules.budget // (8 * streams), 1)
+            share = int(rules.room * rules.recent[s] / total)
+            memory.buffers[s, CAPACITY] = max(share, rules.room // (8 * streams), 1)
             over += memory.buffers[s, CAPACITY]
             if memory.buffers[s, CAPACITY] > memory.buffers[largest, CAPACITY]:
                 largest = s

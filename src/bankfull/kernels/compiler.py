@@ -7,6 +7,7 @@ named by a digest of all kernel sources (``docs/decisions/0003``).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import logging
@@ -59,6 +60,14 @@ def allocating(function: Function) -> Function:
     return _compile(function, _nrt=True)
 
 
+def plain(function: Function) -> Function:
+    """Compile a user's function as part of whatever calls it, unless it is compiled already."""
+    if hasattr(function, "py_func"):
+        return function
+    options: Any = _OPTIONS
+    return cast(Function, numba.njit(**options)(function))
+
+
 def _compile(function: Function, **more: bool) -> Function:
     config: Any = numba.config
     options: Any = {**_OPTIONS, **more}
@@ -67,6 +76,7 @@ def _compile(function: Function, **more: bool) -> Function:
         compiled: Any = numba.njit(cache=bool(_CACHE), nogil=True, **options)(function)
     finally:
         config.CACHE_DIR = before
+    _COMPILED.append(compiled)
     return cast(Function, compiled)
 
 
@@ -121,7 +131,9 @@ def only_where(flag: Callable[..., bool]) -> Callable[[Function], Function]:
 def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]:
     """Say what a hook does for policies of one type (a named tuple).
 
-    The compiler tells two named tuples apart by their names alone, so names must differ.
+    The compiler tells two named tuples apart by their names alone, so names must differ. A file of
+    rules that is not ours is part of the name that kernels are kept under: who changes it gets new
+    ones.
     """
     other = _KINDS.setdefault(kind.__name__, kind)
     if (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
@@ -132,11 +144,34 @@ def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]
 
     def register(function: Function) -> Function:
         _RULES[stub][kind] = function
+        depend_on(function)
         return function
 
     return register
 
 
+def depend_on(function: Callable[..., Any]) -> None:
+    """Keep kernels from now on under a name that changes when the file of a function does."""
+    path = Path(function.__code__.co_filename)
+    if Path(__file__).parents[1] in path.parents:
+        return
+    source = path.read_bytes() if path.is_file() else function.__code__.co_code
+    if _FOREIGN.get(str(path)) == source:
+        return
+    _FOREIGN[str(path)] = source
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, cache_folder()
+    try:
+        for compiled in _COMPILED:
+            if config.CACHE_DIR and hasattr(compiled, "enable_caching"):
+                compiled.enable_caching()
+    finally:
+        config.CACHE_DIR = before
+
+
+#: Every kernel, and the files of rules that are not ours.
+_COMPILED: list[Any] = []
+_FOREIGN: dict[str, bytes] = {}
 _KINDS: dict[str, type] = {}
 _RULES: dict[Callable[..., Any], dict[Any, Callable[..., Any]]] = {}
 
@@ -197,14 +232,17 @@ def _sources_digest() -> str:
     here = Path(__file__).parent
     for path in sorted([*here.glob("*.py"), *here.parent.glob("policies/*.py")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for _, source in sorted(_FOREIGN.items()):
+        digest.update(b"\0" + source)
     return digest.hexdigest()
 
 
 def _forget_old(current: Path) -> None:
     others = [path for path in current.parent.glob("kernels-*") if path != current]
-    others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in others[_KEPT:]:
-        shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):  # another process may be at it too
+        others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in others[_KEPT:]:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 _CACHE = cache_folder()

@@ -183,6 +183,8 @@ def shed_join(
             withsets.forgo(memory.sets, memory, slot)
         if rules.proportional or rules.unbiased:
             rules.period[s] += 1
+            if seq == 0:
+                rules.period[rules.sample.size] = t
             if (seq + 1) % PERIOD == 0:
                 follow_rates(policy, memory, rules, t)
         hooks.processed(policy, memory, s, t)

@@ -69,7 +69,7 @@ class Multiplicative(Formula):
     """importance^alpha x partners^beta x (1 + time of arrival)^delta.
 
     Reference: Ojewole, Zhu, Hou, section 3.2, formula 2. Deviations: one is added to the time,
-    which may begin at 0; ties drop the oldest.
+    which may begin at 0, and what is then below 0 counts as 0; ties drop the oldest.
     Cost: partners times the logarithm of the buffer.
     """
 
@@ -94,7 +94,7 @@ def _product(policy: MultiplicativeState, memory: Memory, slot: int) -> float:
     return (  # type: ignore[no-any-return]
         memory.real[slot, IMPORTANCE] ** policy.alpha
         * partners**policy.beta
-        * (1.0 + float(memory.whole[slot, TIME])) ** policy.delta
+        * max(1.0 + float(memory.whole[slot, TIME]), 0.0) ** policy.delta
     )
 
 

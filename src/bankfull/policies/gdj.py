@@ -114,7 +114,10 @@ def _count(policy: GdjState, memory: Memory, buffer: int, credit: float, change:
 def _rebase(policy: GdjState, memory: Memory, buffer: int) -> None:
     """Let the tree begin at the smallest credit."""
     size = memory.buffers[buffer, HEAPED]
-    policy.base[buffer] = memory.real[memory.heap[buffer, 0], PRIORITY]
+    least = np.inf  # not at the top: who has just been credited may still be there
+    for place in range(size):
+        least = min(least, memory.real[memory.heap[buffer, place], PRIORITY])
+    policy.base[buffer] = least
     policy.tree[buffer, :] = 0
     for place in range(size):
         _count(policy, memory, buffer, memory.real[memory.heap[buffer, place], PRIORITY], 1)

@@ -23,6 +23,8 @@ WORDS = _FADING + 3
 _SOURCES = 3
 #: All estimators, and one that finds every key as likely as any other.
 ESTIMATORS = _SOURCES * LIVES + 1
+#: The least share of an estimator: one that has never been right may be some day.
+_LEAST = 1e-6
 
 
 @inlined
@@ -131,7 +133,8 @@ def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now:
     rate = max(policy.rate, 2.0 / (20.0 + policy.totals[join, o, _FADING]))
     for estimator in range(ESTIMATORS):
         follows = shares[estimator] * chances[estimator] / mixed
-        shares[estimator] += rate * (follows - shares[estimator])
+        moved = shares[estimator] + rate * (follows - shares[estimator])
+        shares[estimator] = max(moved, _LEAST)
 
 
 @inlined

@@ -91,6 +91,10 @@ def find(name: str) -> type[Policy]:
             raise SpecError(f"the policy {name!r} cannot be imported: {error}") from error
     if kind is None:
         raise SpecError(f"policy {name!r} is unknown: {closest(name, POLICIES)}")
+    if not isinstance(kind, type):
+        from bankfull.policies.own import policy_of
+
+        kind = policy_of(kind)
     return kind  # type: ignore[no-any-return]
 
 

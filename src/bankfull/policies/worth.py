@@ -8,8 +8,8 @@ from bankfull.kernels.compiler import Float64, inlined
 
 #: Slices of the window in which productivity is learned.
 AGES = 16
-#: Classes of importance, four an octave, and where an importance of one is.
-CLASSES, _ONE = 96, 32
+#: Classes of importance, four an octave, and where an importance of one is: from 2**-24 to 2**40.
+CLASSES, _ONE = 256, 96
 #: What is kept of all that a table was made from, when it is made anew.
 _KEPT = 0.98
 #: How strongly an age is believed to be like all others: as much as so many results.

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from bankfull.kernels.memory import CAPACITY, USED
 from bankfull.policies import Policy
+from bankfull.policies.own import Worth, as_policy
 from bankfull.spec import Equal, Join, Overlap, Query, Shed, Stream, Ticks, Tuples
 from bankfull.testing.cases import Case
 from bankfull.testing.checks import check_determinism, check_exact, check_splits, check_subset
@@ -20,8 +21,8 @@ from bankfull.testing.running import run
 _PLENTY, _SCARCE = 10_000, 7
 
 
-def check_policy(policy: Policy, seeds: Iterable[int] = range(3)) -> None:
-    """Run a policy over small hostile streams and hold it to the invariants.
+def check_policy(own: Policy | Worth, seeds: Iterable[int] = range(3)) -> None:
+    """Run a policy, or a function that stands for one, over small hostile streams.
 
     With enough memory the result is exact. With too little: a subset without duplicates, never
     more stored than allowed, every tuple accounted for, the same however the input is cut into
@@ -31,6 +32,7 @@ def check_policy(policy: Policy, seeds: Iterable[int] = range(3)) -> None:
     >>> from bankfull.policies import fifo
     >>> check_policy(fifo(), seeds=[1])
     """
+    policy = as_policy(own)
     for seed in seeds:
         case = _case(seed, sets=policy.sets and seed % 3 == 2)
         for split in ("unified", "proportional"):

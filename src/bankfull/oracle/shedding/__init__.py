@@ -20,7 +20,7 @@ Trace(results=[(0, (1, 2)), (0, (0, 2))], decisions=[(2, 1)], stored=[0, 2])
 
 from bankfull.oracle.shedding.ages import Age, LearnedAge
 from bankfull.oracle.shedding.blind import Fifo, Random
-from bankfull.oracle.shedding.credit import Gdj
+from bankfull.oracle.shedding.credit import Gdj, GdjTuned
 from bankfull.oracle.shedding.draws import uniform
 from bankfull.oracle.shedding.formulas import Additive, Cumulative, Multiplicative
 from bankfull.oracle.shedding.frequency import Life, Prob
@@ -32,13 +32,14 @@ from bankfull.oracle.shedding.queues import S3Fifo, Sieve
 from bankfull.oracle.shedding.sets import SetJoin
 from bankfull.oracle.shedding.simulate import Trace, simulate
 
-#: Every twin by the public name of its policy; an age that is learned has one of its own.
+#: Every twin by the public name of its policy; an age or a percentile that is learned has its own.
 TWINS: dict[str, type[Policy]] = {
     "random": Random,
     "fifo": Fifo,
     "prob": Prob,
     "life": Life,
     "gdj": Gdj,
+    "gdj-tuned": GdjTuned,
     "simp": Simp,
     "simpprob": Simpprob,
     "dimpprob": Dimpprob,
@@ -64,6 +65,7 @@ __all__ = [
     "Fifo",
     "Gain",
     "Gdj",
+    "GdjTuned",
     "JoinSpec",
     "LearnedAge",
     "Life",

@@ -12,7 +12,7 @@ from bankfull.oracle.shedding.policy import Policy, Standing
 
 #: Half-lives of counts, in windows.
 LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
-AGES, CLASSES, PERIOD = 16, 96, 128
+AGES, CLASSES, PERIOD = 16, 256, 128
 LOOKS, MOST, ALONG = 8, 8, 64
 
 #: What is predicted: the key of the next tuple of a stream, in a join.
@@ -27,7 +27,8 @@ class Gain(Policy):
     count(k) / count(any key), in counts that halve every 4, 1, 1/4, 1/16, 1/64, 1/256 windows or
     never, on o itself, on the join's other streams, or on all of them: 21 estimates, and 1 / (1 +
     keys known). They are mixed by shares, equal at first. When o brings k, every share moves to
-    (share x estimate / mixture) by a step of max(rate, 2 / (20 + tuples of o so far)).
+    (share x estimate / mixture) by a step of max(rate, 2 / (20 + tuples of o so far)), but is
+    never below a millionth.
 
     Priority = index of the tuple's age x sum over joins and their other streams o of (o's part of
     all recent arrivals, half-life 1) x (mixture's chance of the tuple's key) x (mean importance of
@@ -167,7 +168,7 @@ class Gain(Policy):
         so_far = self._counts(number, o, None, memory)[LIVES.index(math.inf)]
         step = max(self.rate, 2 / (20 + so_far))
         self.shares[number, o] = [
-            share + step * (share * one / mixture - share)
+            max(share + step * (share * one / mixture - share), 1e-6)
             for share, one in zip(shares, estimates, strict=True)
         ]
 
@@ -258,14 +259,14 @@ class Gain(Policy):
 
 
 def class_of(importance: float) -> int:
-    """Return the class of an importance, 32 for one.
+    """Return the class of an importance, 96 for one.
 
     >>> [class_of(value) for value in (1.0, 1.1, 1.2, 2.0)]
-    [32, 32, 33, 36]
+    [96, 96, 97, 100]
     """
-    return min(max(int(4 * math.log2(importance) + 32), 0), CLASSES - 1)
+    return min(max(int(4 * math.log2(importance) + 96), 0), CLASSES - 1)
 
 
 def middle(importance: int) -> float:
     """Return the importance in the middle of a class."""
-    return float(2 ** ((importance - 32 + 0.5) / 4))
+    return float(2 ** ((importance - 96 + 0.5) / 4))

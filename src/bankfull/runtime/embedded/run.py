@@ -70,8 +70,7 @@ class Joined:
     @property
     def lost_by_importance(self) -> dict[str, dict[str, dict[str, int]]]:
         """Tuples shed and evicted so far, by stream and class of importance (powers of ten)."""
-        shedding = self._state.shedding
-        return {} if shedding is None else shedding.lost_by_importance()
+        return self._state.ledger.lost_by_importance
 
     @property
     def quarantined(self) -> dict[str, pa.Table]:

@@ -6,7 +6,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 from bankfull.assemble import assemble
+from bankfull.core import Plan
 from bankfull.errors import PlanError
+from bankfull.policies.age import Age
 from bankfull.runtime.spark.buckets import bucket_count, spread_keys
 from bankfull.runtime.spark.decode import Decode
 from bankfull.runtime.spark.encode import Encode, Layout
@@ -39,6 +41,7 @@ def join_frames(
     plan = assemble(query, schemas)
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     count = bucket_count(plan, partitions if buckets is None else buckets)
+    _check_shedding(plan, count)
     layout = Layout(query, schemas, tuple(spread_keys(count, partitions)))
     packets = [
         frames[stream.name].mapInArrow(Encode(layout, position), PACKET_FIELDS)
@@ -55,6 +58,24 @@ def join_frames(
     if not streaming:
         result.ledger = counted
     return cast("DataFrame", result)
+
+
+def _check_shedding(plan: Plan, buckets: int) -> None:
+    """Refuse what has no meaning where every bucket has a part of the budget and of the tuples."""
+    shed = plan.shed
+    if shed is None or buckets == 1:
+        return
+    buffers = len(plan.streams) if shed.proportional or shed.shares is not None else 1
+    if not shed.in_bytes and shed.budget < 2 * buckets * buffers:
+        raise PlanError(
+            f"a budget of {shed.budget} tuples is too small for {buckets} buckets: give at least "
+            f"{2 * buckets * buffers}, or fewer buckets="
+        )
+    if isinstance(shed.policy, Age) and shed.policy.ages:
+        raise PlanError(
+            "age(ages=...) names tuples by their number in the whole query, which a bucket does "
+            "not know: use buckets=1, or age() without ages"
+        )
 
 
 def _operate(packets: DataFrame, layout: Layout, fields: str) -> DataFrame:

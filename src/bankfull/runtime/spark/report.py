@@ -1,7 +1,8 @@
 """The ledger in Spark's observed metrics: what each micro-batch adds, and how recall stands.
 
-Operators write counts as one line of text, ``1,0,7;0.5,2.0``: first the ledger's, whole numbers in
-the order of :func:`count_names`, then, of a query that sheds, the fields of ``Watched``.
+Operators write counts as one line of text, ``1,0,7;0.5,2.0;3,0``: first the ledger's, whole numbers
+in the order of :func:`count_names`, then, of a query that sheds, the fields of ``Watched`` and the
+tuples lost by importance in the order of :func:`_loss_names`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from bankfull.core import JoinLedger, Ledger, StreamLedger
 from bankfull.core.interval import Recall, Watched
+from bankfull.core.ledger import IMPORTANCE
 from bankfull.spec import Query
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 #: The names of the metrics: a map each.
-LEDGER, WATCHED = "ledger", "watched"
+LEDGER, WATCHED, LOST = "ledger", "watched", "lost"
 #: Counts that say how much there is now, not how much was added.
 _LEVELS = {"stored", "waiting", "copies"}
 #: What an operator reports where recall cannot be estimated.
@@ -29,6 +31,18 @@ def count_names(query: Query) -> list[str]:
     """Return the names of all counts: ``stream.count`` and ``join.count``."""
     names = [f"{s.name}.{f.name}" for s in query.streams for f in fields(StreamLedger)]
     return names + [f"{j.name}.{f.name}" for j in query.joins for f in fields(JoinLedger)]
+
+
+def _loss_names(query: Query) -> list[tuple[str, str, str]]:
+    """Return stream, "shed" or "evicted", and class of importance, in one order."""
+    return [
+        (s.name, what, c) for s in query.streams for what in ("shed", "evicted") for c in IMPORTANCE
+    ]
+
+
+def _losses(query: Query, ledger: Ledger) -> list[int]:
+    known = ledger.lost_by_importance
+    return [known.get(s, {}).get(what, {}).get(c, 0) for s, what, c in _loss_names(query)]
 
 
 def counts_line(query: Query, before: Ledger, after: Ledger) -> str:
@@ -42,6 +56,8 @@ def counts_line(query: Query, before: Ledger, after: Ledger) -> str:
     parts: list[Sequence[float]] = [values]
     if query.shed is not None:
         parts.append(astuple(after.watched or _UNKNOWN))
+        both = zip(_losses(query, before), _losses(query, after), strict=True)
+        parts.append([later - earlier for earlier, later in both])
     return ";".join(",".join(map(repr, part)) for part in parts)
 
 
@@ -66,7 +82,9 @@ def observed(query: Query, lines: str) -> list[Column]:
     ledger = sums(0, "long", count_names(query)).alias(LEDGER)
     if query.shed is None:
         return [ledger]
-    return [ledger, sums(1, "double", [f.name for f in fields(Watched)]).alias(WATCHED)]
+    watched = sums(1, "double", [f.name for f in fields(Watched)]).alias(WATCHED)
+    lost = sums(2, "long", [".".join(name) for name in _loss_names(query)]).alias(LOST)
+    return [ledger, watched, lost]
 
 
 def counts_of(metrics: Any) -> dict[str, int]:

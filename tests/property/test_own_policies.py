@@ -1,0 +1,75 @@
+"""Family: property, a user's own policy: a class, a function, and what happens when it changes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from own_policies import Youngest, sociable
+
+import bankfull as bf
+from bankfull.errors import SpecError
+from bankfull.testing import check_policy
+
+SCRIPT = """
+import pyarrow as pa, bankfull as bf
+from mine import worth
+table = pa.table({"t": range(40), "k": [n % 4 for n in range(40)]})
+sides = [bf.stream(table, time="t", name=n) for n in "ab"]
+joined = bf.join(*sides, on="k", within=30, overload=bf.shed(bf.tuples(4), worth))
+joined.read_all()
+whole = joined._state.shedding.memory.whole
+print(sorted(whole[whole[:, 0] >= 0, 1]))
+"""
+
+
+@pytest.mark.parametrize("own", [Youngest(), sociable], ids=["class", "function"])
+def test_conformance_of_a_users_own(own: object) -> None:
+    check_policy(own, seeds=[1])  # type: ignore[arg-type]
+
+
+def test_a_function_decides() -> None:
+    """Over a stream without matches, whoever is told to be worth more stays."""
+    table = pa.table({"t": range(20), "k": range(20)})
+    other = pa.table({"t": [19], "k": [-1]})
+    joined = bf.join(
+        bf.stream(table, time="t", name="a"),
+        bf.stream(other, time="t", name="b"),
+        on="k",
+        within=100,
+        overload=bf.shed(bf.tuples(3), Youngest()),
+    )
+    joined.read_all()
+    assert joined._state.shedding is not None
+    memory = joined._state.shedding.memory
+    assert sorted(memory.whole[memory.whole[:, 0] == 0, 1]) == [0, 1, 2]
+
+
+def test_what_cannot_be_found_again_is_refused() -> None:
+    with pytest.raises(SpecError, match="cannot be imported"):
+        bf.shed(bf.tuples(3), lambda memory, slot, time: 0.0)
+
+
+@pytest.mark.soak
+def test_a_changed_function_is_compiled_anew(tmp_path: Path) -> None:
+    """Kernels are kept on disk; who edits a policy must not get the old one back."""
+    found = []
+    for body in ("-memory.whole[slot, 1]", "memory.whole[slot, 1]"):
+        (tmp_path / "mine.py").write_text(
+            f"def worth(memory, slot, time):\n    return float({body})\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", SCRIPT],
+            cwd=tmp_path,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout)
+    assert found[0] != found[1]
