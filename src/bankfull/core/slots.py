@@ -170,12 +170,14 @@ class Slots:
         stored = int(memory.buffers[:, m.HEAPED].sum())
         spare = max(_KEYS, stored // 2) if self.shed.in_bytes else max(16 * _KEYS, stored)
         most = int(held.sum()) + spare
-        if used <= most or (self.shed.policy.exact_keys and not self.shed.in_bytes):
+        # To forget takes a look at all keys: where there is room, not for every few new ones.
+        enough = most if self.shed.in_bytes else 2 * most
+        if used <= enough or (self.shed.policy.exact_keys and not self.shed.in_bytes):
             return
         seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
         seen[held] = np.inf
         keep = np.sort(np.argsort(-seen, kind="stable")[:most])
-        self._number_keys(keep, most + most // 8 + period * len(self.plan.joins))
+        self._number_keys(keep, enough + enough // 8 + period * len(self.plan.joins))
 
     def _number_keys(self, keep: NDArray[np.int64], wanted: int) -> None:
         """Number these keys anew, in tables with room for ``wanted``."""
