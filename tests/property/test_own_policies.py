@@ -32,7 +32,7 @@ def test_conformance_of_a_users_own(own: object) -> None:
     check_policy(own, seeds=[1])  # type: ignore[arg-type]
 
 
-def test_a_function_decides() -> None:
+def test_the_rules_of_a_class_decide() -> None:
     """Over a stream without matches, whoever is told to be worth more stays."""
     table = pa.table({"t": range(20), "k": range(20)})
     other = pa.table({"t": [19], "k": [-1]})
