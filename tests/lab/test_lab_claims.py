@@ -167,6 +167,19 @@ def test_every_claim_has_something_to_be_judged_by(key: str, quick: bool) -> Non
     assert {verdict["verdict"] for verdict in verdicts} <= {"holds", "fails", "depends"}
 
 
+@pytest.mark.parametrize("key", EXPERIMENTS)
+def test_the_optimum_is_one_more_row_wherever_policies_are_compared(key: str) -> None:
+    """An experiment has policies if a curve is named after one or it says which it uses."""
+    experiment = EXPERIMENTS[key]
+    curves = {
+        (system.rpartition(" ")[0], system.rpartition(" ")[2]) for system in experiment.systems
+    }
+    splits = {split for split, name in curves if name in POLICIES}
+    if experiment.policies:
+        splits.add("")
+    assert all((split, "optimum") in curves for split in splits)
+
+
 def test_seeds_of_the_comparison_of_all_policies_occur_nowhere_else() -> None:
     used = {seed for key, one in EXPERIMENTS.items() for seed in one.seeds if key != "all.policies"}
     assert not used & set(EXPERIMENTS["all.policies"].seeds)

@@ -17,7 +17,7 @@ from bankfull.lab.counting import (
     optimal_ages,
 )
 from bankfull.lab.locality import stack_distances
-from bankfull.lab.optimum import has_optimum, optimum
+from bankfull.lab.optimum import keys_met, optimum
 from bankfull.lab.traces import JoinOn, Trace, Workload
 
 SEED = 7
@@ -101,16 +101,24 @@ def test_stack_distances_count_the_values_in_between() -> None:
     assert stack_distances(keys).tolist() == wanted
 
 
-def test_optimum_of_a_buffer_for_two_joins_lies_between_the_split_and_the_exact() -> None:
+SHARED = [
+    (4, [JoinOn((0, 1), "k", 6), JoinOn((2, 3), "k", 6)]),
+    (2, [JoinOn((0, 1), "k", 6), JoinOn((0, 1), "m", 4)]),
+    (3, [JoinOn((0, 1, 2), "k", 6)]),
+]
+
+
+@pytest.mark.parametrize(("streams", "joins"), SHARED)
+def test_optimum_of_one_buffer_lies_between_the_split_and_the_exact(
+    streams: int, joins: list[JoinOn]
+) -> None:
     pytest.importorskip("ortools")
-    made = some(SEED, 4, [JoinOn((0, 1), "k", 6), JoinOn((2, 3), "k", 6)])
-    assert has_optimum(made)
-    split, _ = optimum(made, (2, 2, 2, 2), False, "results")
-    unified, _ = optimum(made, (2, 2, 2, 2), True, "results")
-    whole, _ = optimum(made, (50, 50, 50, 50), True, "results")
-    assert split <= unified <= whole == len(results(made))
-
-
-def test_no_optimum_is_claimed_where_none_is_known() -> None:
-    assert not has_optimum(some(SEED, 3, [JoinOn((0, 1, 2), "k", 5)]))
-    assert not has_optimum(some(SEED, 2, [JoinOn((0, 1), "k", 5), JoinOn((0, 1), "m", 5)]))
+    made = some(SEED, streams, joins)
+    split = optimum(made, (2,) * streams, False, "results")
+    unified = optimum(made, (2,) * streams, True, "results")
+    whole = optimum(made, (50,) * streams, True, "results")
+    assert split.results <= unified.results + unified.slack
+    assert unified.results <= whole.results == len(results(made))
+    for best in (split, unified, whole):
+        assert sum(keys_met(made, best).values()) == best.results
+    assert keys_met(made, whole) == Counter(key for key, _ in results(made))

@@ -34,7 +34,7 @@ _COLOURS = {
     "sieve": "#e6ab02",
     "largest": "#555555",
 }
-_DASHED = ("gdj-best", "shuffled", "additive", "multiplicative", "cumulative")
+_DASHED = ("gdj-best", "method 3", "shuffled", "additive", "multiplicative", "cumulative")
 #: What stands at an axis, where the field's own name says too little.
 _AXES = {
     "budget": "memory, as a share of the window",
@@ -128,10 +128,11 @@ def _panel(plot: Any, experiment: Experiment, records: Sequence[Record]) -> None
     if chart.kind != "bar":
         _scale_across(plot, "x" in chart.log, sorted({record[chart.x] for record in records}))
     plot.set_yscale("log" if "y" in chart.log else "linear")
-    if "y" not in chart.log:
-        plot.set_ylim(bottom=0)
     if chart.y.startswith("share of the exact"):
         plot.axhline(1.0, color="#000000", linewidth=0.8, linestyle=":", label="exact")
+        plot.set_ylim(0, 1.05)
+    elif "y" not in chart.log:
+        plot.set_ylim(bottom=0)
     plot.grid(axis="y", alpha=0.3)
     plot.set_axisbelow(True)
     plot.spines[["top", "right"]].set_visible(False)
@@ -191,6 +192,8 @@ def _trail(
         widths.append(sum(mine) / len(mine))
     means = [sum(values) / len(values) for _, values in steps]
     plot.plot(widths, means, marker="o", markersize=4, **style)
+    if len(set(widths)) == 1:
+        return  # it does not depend on the parameter: one point, no ends
     for end in (0, -1):
         told, at = f"{steps[end][0]:g}", (widths[end], means[end])
         plot.annotate(told, at, fontsize=7, xytext=(3, 3), textcoords="offset points")

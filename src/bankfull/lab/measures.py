@@ -51,8 +51,10 @@ def share(name: str | None = None, *names: str, budget: float = 0.2, **given: An
 
 
 def tuning(cell: Cell) -> list[Record]:
-    """Measure GDJ with one of its methods and initial credits, or tuning itself."""
+    """Measure GDJ with one of its methods and initial credits, or tuning itself; the optimum."""
     made = workload(str(cell.place["workload"]), cell.seed, cell.quick)
+    if cell.system == OPTIMUM:
+        return [run(made, OPTIMUM, made.budgets(0.2), cell.seed)]
     params: dict[str, Any] = {"initial": "auto"}
     if cell.system.startswith("method"):
         params = {"initial": cell.place["initial"], "method": int(cell.system.split()[1])}

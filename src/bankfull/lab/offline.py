@@ -54,11 +54,11 @@ def worked_example(cell: Cell) -> list[Record]:
     together: all that arrives at an instant is joined before anything leaves; operator: one
     tuple after the other, each joined before it is stored.
     """
-    from bankfull.oracle.optimum import Problem, esja, odja, sja
+    from bankfull.oracle.optimum import esja, odja, sja, two
 
     sides = [np.array(rows, dtype=np.float64).T for rows in EXAMPLE]
     rooms = (4, 4) if cell.system == "exact" else (2, 2)
-    problem = Problem(
+    problem = two(
         tuple(sides[0]),
         tuple(sides[1]),
         span=3,
@@ -79,14 +79,14 @@ def _sizes(cell: Cell) -> dict[str, int]:
 
 def _problem(seed: int, rows: int, window: int, room: int) -> Any:
     """Streams of the paper's kind: Zipf 1.0 and 0.0 over 100 values."""
-    from bankfull.oracle.optimum import Problem
+    from bankfull.oracle.optimum import two
 
     rng = np.random.default_rng([seed, 4])
     times = np.arange(rows, dtype=np.int64)
     left, right = (
         (times, draws(rng, rows, 100, skew), importances(rng, rows)) for skew in (1.0, 0.0)
     )
-    return Problem(left, right, window - 1, (room, room))
+    return two(left, right, window - 1, (room, room))
 
 
 def _grown(system: str, **sizes: int) -> int:

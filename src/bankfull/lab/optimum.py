@@ -1,84 +1,73 @@
 """The best that any policy could do, with all that is to come known beforehand.
 
-What arrives meets the stored tuples of the other side whether it is stored itself or not, so the
-best choice is a minimum-cost flow (``bankfull.oracle.optimum``). That holds for joins of two
-streams that share no stream with each other; with more streams in one join, or several joins over
-one stream, no optimum is known here and the exact result is the only bound.
+Joins of two streams are a minimum-cost flow, however many there are and whatever they share, since
+what arrives meets the stored tuples of the other side whether it is stored itself or not. With
+more streams in one join a tuple earns only together with others, and the optimum lies between the
+schedule that was found and a bound (``bankfull.oracle.optimum``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from bankfull.lab.traces import Ints, JoinOn, Workload
+from bankfull.lab.traces import Workload
+
+if TYPE_CHECKING:
+    from bankfull.oracle.optimum import Optimum, Problem
+
+Goal = Literal["importance", "results"]
 
 
-def has_optimum(workload: Workload) -> bool:
-    """Say whether the optimum of this workload can be computed."""
-    used = [place for join in workload.joins for place in join.streams]
-    windows = {join.within for join in workload.joins}
-    return (
-        len(used) == len(set(used)) == 2 * len(workload.joins)
-        and len(windows) == 1
-        and len(workload.joins) > 0
-    )
+@lru_cache(maxsize=16)
+def optimum(workload: Workload, budgets: tuple[int, ...], unified: bool, goal: Goal) -> Optimum:
+    """Return the best schedule; ``goal`` is what is maximised first, and what its slack is of."""
+    from bankfull.oracle.optimum import bound, esja, sja
+
+    problem = _problem(workload, budgets, unified)
+    if not problem.in_pairs:
+        return bound(problem, goal)
+    return esja(problem) if goal == "importance" else sja(problem)
 
 
-def optimum(
-    workload: Workload, budgets: Sequence[int], unified: bool, goal: str
-) -> tuple[int, float]:
-    """Return results and importance of the best schedule; ``goal`` is what is maximised first."""
-    from bankfull.oracle.optimum import Optimum, Problem, esja, sja
-
-    assert has_optimum(workload), workload.name
-    assert goal in ("results", "importance")
-    solve = esja if goal == "importance" else sja
-    found: list[Optimum] = []
-    if unified:
-        left, right, span, since = _side_by_side(workload)
-        found.append(solve(Problem(left, right, span, sum(budgets), since=since)))
-    else:
-        for join in workload.joins:
-            first, second = (_columns(workload, join, place) for place in join.streams)
-            rooms = (budgets[join.streams[0]], budgets[join.streams[1]])
-            found.append(solve(Problem(first, second, join.within, rooms, since=workload.since)))
-    return sum(one.results for one in found), sum(one.importance for one in found)
-
-
-def _columns(workload: Workload, join: JoinOn, place: int) -> tuple[Ints, Ints, list[float]]:
-    trace = workload.streams[place]
-    worth = [1.0] * len(trace) if trace.importance is None else trace.importance.tolist()
-    return trace.times, trace.columns[join.column], worth
-
-
-def _side_by_side(
-    workload: Workload,
-) -> tuple[tuple[Ints, Ints, list[float]], tuple[Ints, Ints, list[float]], int, int]:
-    """Put several joins into one of two streams, whose keys keep them apart.
-
-    Times are stretched so that tuples of one instant keep the order of their streams, and so is
-    the window: by an even factor of more than twice the number of streams no pair is gained or
-    lost.
-    """
-    step = 2 * len(workload.streams) + 2
-    sides = []
-    for side in (0, 1):
-        times, keys, worths = [], [], []
-        for number, join in enumerate(workload.joins):
-            place = join.streams[side]
-            ticks, key, worth = _columns(workload, join, place)
-            times.append(ticks * step + place)
-            keys.append(key * len(workload.joins) + number)
-            worths.append(np.asarray(worth))
-        order = np.argsort(np.concatenate(times), kind="stable")
-        sides.append(
-            (
-                np.concatenate(times)[order],
-                np.concatenate(keys)[order],
-                np.concatenate(worths)[order].tolist(),
+def keys_met(workload: Workload, best: Optimum) -> dict[int, int]:
+    """Return how many results of each key a schedule gives."""
+    problem = _problem(workload, (0,) * len(workload.streams), False)  # rooms play no part
+    until = {(stay.stream, stay.row): stay.until for stay in best.kept}
+    met: Counter[int] = Counter()
+    for join, last, partners in problem.meetings():
+        now = problem.arrivals[last]
+        there = (
+            sum(
+                one.turn == now.turn or until.get((one.stream, one.row), -1) >= now.turn
+                for one in (problem.arrivals[place] for place in axis)
             )
+            for axis in partners
         )
-    within = workload.joins[0].within
-    return sides[0], sides[1], within * step + len(workload.streams), workload.since * step
+        met[now.keys[join.attribute]] += prod(there)
+    return dict(met)
+
+
+def _problem(workload: Workload, budgets: tuple[int, ...], unified: bool) -> Problem:
+    from bankfull.oracle.optimum import On, Problem
+
+    attributes = sorted({join.column for join in workload.joins})
+    return Problem(
+        tuple(
+            (
+                trace.times,
+                np.column_stack([trace.columns[name] for name in attributes]),
+                np.ones(len(trace)) if trace.importance is None else trace.importance,
+            )
+            for trace in workload.streams
+        ),
+        tuple(
+            On(join.streams, join.within, attributes.index(join.column)) for join in workload.joins
+        ),
+        sum(budgets) if unified else budgets,
+        since=workload.since,
+    )

@@ -59,7 +59,7 @@ DGL = Experiment(
     "importance.dgl",
     "The two constants of DGL that the paper does not print, in Figure 9's setting, M = 200",
     "decay",
-    ("dgl", "simpprob", "dimpprob"),
+    ("dgl", "simpprob", "dimpprob", OPTIMUM),
     fixed(
         grid(gain=(0.01, 0.1, 1.0, 10.0), decay=(0.001, 0.02, 0.2, 0.5, 0.9)),
         grid(gain=(0.1, 1.0), decay=(0.02, 0.5)),

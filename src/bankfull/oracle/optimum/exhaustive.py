@@ -1,6 +1,6 @@
 """exhaustive: the optimum by trying every decision there is, for a handful of tuples.
 
-Nothing clever: it plays both streams at once, recognises no state it has seen before, and looks
+Nothing clever: it plays all streams at once, recognises no state it has seen before, and looks
 at whole outputs. It judges the other methods. The decisions are those an operator has: when the
 memory is full, anybody may go, the newcomer too; while there is room, nobody does.
 
@@ -16,26 +16,26 @@ from itertools import combinations, groupby, product
 from bankfull.oracle.optimum.problem import Arrival, Goal, Optimum, Problem, Stay
 
 Memory = tuple[Arrival, ...]
-Output = tuple[tuple[Arrival, Arrival], ...]
+Output = tuple[tuple[Arrival, ...], ...]
 
 
 def exhaustive(problem: Problem, goal: Goal = "importance") -> Optimum:
     """Return the best of all outputs: of largest importance, or with most results.
 
+    >>> from bankfull.oracle.optimum import two
     >>> streams = ([0, 1], [7, 8], [2, 9]), ([2, 3], [8, 7], [9, 9])
-    >>> exhaustive(Problem(*streams, span=3, memory=(1, 1)))
+    >>> exhaustive(two(*streams, span=3, memory=(1, 1)))
     Optimum(results=1, importance=9.0, kept=(Stay(stream=0, row=1, until=2),), slack=0.0)
     """
     turns = [tuple(group) for _, group in groupby(problem.arrivals, lambda arrival: arrival.turn)]
     best: tuple[tuple[Fraction, Fraction], Output] | None = None
     for output in _outputs(problem, turns, ()):
-        counted = tuple((old, new) for old, new in output if problem.counts(new))
-        importance = sum((Fraction(problem.worth(*pair)) for pair in counted), Fraction(0))
-        score = importance, Fraction(len(counted))
+        importance = sum((Fraction(problem.worth(members)) for members in output), Fraction(0))
+        score = importance, Fraction(len(output))
         if goal == "results":
             score = score[1], score[0]
         if best is None or score > best[0]:
-            best = score, counted
+            best = score, output
     assert best is not None  # to do nothing is a decision too
     importance = best[0][0 if goal == "importance" else 1]
     return Optimum(len(best[1]), float(importance), _stays(best[1]))
@@ -50,9 +50,9 @@ def _outputs(problem: Problem, turns: list[Memory], memory: Memory) -> Iterator[
     for stored in _decisions(problem, (*memory, *arrivals), arrivals[0].time):
         old = tuple(one for one in stored if one in memory) if problem.evict_first else memory
         met = tuple(
-            (one, other)
-            for one, other in (*product(old, arrivals), *combinations(arrivals, 2))
-            if problem.joins(one, other)
+            members
+            for place, last in enumerate(arrivals)
+            for members in problem.completed((*old, *arrivals[:place]), last)
         )
         for output in _outputs(problem, later, stored):
             yield met + output
@@ -60,7 +60,7 @@ def _outputs(problem: Problem, turns: list[Memory], memory: Memory) -> Iterator[
 
 def _decisions(problem: Problem, there: Memory, now: int) -> Iterator[Memory]:
     """Yield every memory that can follow: as many as fit in each buffer of those still alive."""
-    alive = [one for one in there if now - one.time <= problem.span]
+    alive = [one for one in there if now - one.time <= problem.lasting[one.stream]]
     shares = [[one for one in alive if one.stream in buffer.streams] for buffer in problem.buffers]
     for chosen in product(
         *(
@@ -72,5 +72,7 @@ def _decisions(problem: Problem, there: Memory, now: int) -> Iterator[Memory]:
 
 
 def _stays(output: Output) -> tuple[Stay, ...]:
-    until = {old: new.turn for old, new in output if old.turn != new.turn}
+    until = {
+        one: last.turn for *earlier, last in output for one in earlier if one.turn != last.turn
+    }
     return tuple(sorted(Stay(old.stream, old.row, turn) for old, turn in until.items()))

@@ -1,8 +1,9 @@
 """esja and sja: the optimum as a minimum-cost flow, for streams of thousands of tuples.
 
-The idea: whatever arrives meets what the *other* side has stored, however its own side fares. So
-what a tuple earns by staying until some turn is known beforehand, the sum of its meetings until
-then, and does not depend on which other tuples stay. What is left is to schedule intervals on a
+The idea: in joins of two streams, whatever arrives meets what the *other* side has stored, however
+its own side fares. So what a tuple earns by staying until some turn is known beforehand, the sum
+of its meetings until then in all its joins, and does not depend on which other tuples stay (with
+three streams in a join it does: see ``bound``). What is left is to schedule intervals on a
 few identical places. The network of one buffer is a road through time:
 
     0 -----> 1 -----> 2 -----> 3 -----> 4      turns; the flow is the places of the buffer, and
@@ -17,7 +18,8 @@ Reference: Ojewole, Zhu, Hou, *Window Join Approximation over Data Streams with 
     Semantics*, CIKM 2006, section 4.2.3, which extends the flow of Das, Gehrke, Riedewald
     (*Approximate join processing over data streams*, SIGMOD 2003) from counting to importance.
 Deviations: the paper omits its graph; this one is ours. The convention is a switch (errata of
-    paper 004); unified memory is one road. Among schedules of the same importance the one with
+    paper 004); unified memory is one road; several joins, over the same streams or others, are
+    more meetings. Among schedules of the same importance the one with
     most results is taken (``sja``: among those with most results, the most important), so
     that all methods agree on both numbers.
 Cost: one node a tuple that has a meeting and one a turn, at most one arc a pair of the exact join.
@@ -27,7 +29,6 @@ Cost: one node a tuple that has a meeting and one a turn, at most one arc a pair
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from math import floor, fsum, log2
 from typing import NamedTuple
@@ -36,7 +37,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bankfull.errors import PlanError
-from bankfull.oracle.optimum.problem import Arrival, Goal, Optimum, Problem, Stay
+from bankfull.oracle.optimum.problem import Goal, Optimum, Problem, Stay
+from bankfull.oracle.optimum.solvers import or_tools
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -48,7 +50,8 @@ _CEILINGS = tuple(2.0**bits for bits in (61, 57, 53, 49, 45))
 def esja(problem: Problem) -> Optimum:
     """Return the output of largest importance (extended semantic join approximation).
 
-    >>> esja(Problem(([0, 1], [7, 8], [2, 9]), ([2, 3], [8, 7], [9, 9]), span=3, memory=(1, 1)))
+    >>> from bankfull.oracle.optimum import two
+    >>> esja(two(([0, 1], [7, 8], [2, 9]), ([2, 3], [8, 7], [9, 9]), span=3, memory=(1, 1)))
     Optimum(results=1, importance=9.0, kept=(Stay(stream=0, row=1, until=2),), slack=0.0)
     """
     return _optimum(problem, "importance")
@@ -68,6 +71,10 @@ class _Meetings(NamedTuple):
 
 
 def _optimum(problem: Problem, goal: Goal) -> Optimum:
+    if not problem.in_pairs:
+        raise PlanError(
+            "a join of three and more streams is no flow: odja (small memories) or bound can do it"
+        )
     meetings, free = _meetings(problem)
     kept: list[Stay] = []
     earned = list(free)
@@ -88,20 +95,17 @@ def _optimum(problem: Problem, goal: Goal) -> Optimum:
 
 def _meetings(problem: Problem) -> tuple[_Meetings, list[float]]:
     """List the exact join as meetings, by keeper and turn; and what needs no memory (one turn)."""
-    seen: dict[tuple[int, int], list[tuple[int, Arrival]]] = defaultdict(list)
     rows: list[tuple[int, int, float]] = []
     free: list[float] = []
-    for place, later in enumerate(problem.arrivals):
-        if problem.counts(later):
-            for keeper, earlier in reversed(seen[1 - later.stream, later.key]):
-                if not problem.joins(earlier, later):
-                    break  # too old, and so are all before it
-                worth = problem.worth(earlier, later)
-                if earlier.turn == later.turn:
-                    free.append(worth)
-                else:
-                    rows.append((keeper, later.turn, worth))
-        seen[later.stream, later.key].append((place, later))
+    for _, last, (partners,) in problem.meetings():
+        later = problem.arrivals[last]
+        for keeper in partners:
+            earlier = problem.arrivals[keeper]
+            worth = problem.worth((earlier, later))
+            if earlier.turn == later.turn:
+                free.append(worth)
+            else:
+                rows.append((keeper, later.turn, worth))
     rows.sort()
     meetings = _Meetings(
         np.array([row[0] for row in rows], np.int64),
@@ -176,15 +180,9 @@ def _crowd(network: _Network) -> int:
 
 def _solve(network: _Network, gains: Ints) -> npt.NDArray[np.bool_] | None:
     """Return which exits are used; None if the gains are beyond what the solver can add up."""
-    try:
-        from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
-    except ImportError as error:
-        raise PlanError(
-            'the optimum needs OR-tools, which is not installed: pip install "bankfull[lab]"'
-        ) from error
     costs = np.zeros(len(network.tails), np.int64)
     costs[-len(gains) :] = -gains
-    solver = SimpleMinCostFlow()
+    solver = or_tools("graph.python.min_cost_flow").SimpleMinCostFlow()
     arcs = solver.add_arcs_with_capacity_and_unit_cost(
         network.tails.astype(np.int32), network.heads.astype(np.int32), network.capacities, costs
     )

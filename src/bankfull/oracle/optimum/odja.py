@@ -11,22 +11,24 @@ Reference: Ojewole, Zhu, Hou, *Window Join Approximation over Data Streams with 
 Deviations: the printed procedure lets state y, which holds r(t), meet s(t+1), and so drops a
     tuple *after* the meetings of its last instant, while the text and Figure 1 drop it before;
     both are conventions here (``together``, ``evict_first``), and our operator's turn by turn is
-    the third (errata of paper 004). With split memory the streams are two independent graphs, as
-    printed; a shared memory is one graph whose states hold tuples of both. Expired tuples leave
-    the state at once. Sums are exact; equals are decided by the number of results.
+    the third (errata of paper 004). With split memory the streams are independent graphs, as
+    printed; a shared memory is one graph whose states hold tuples of all, and so is any memory
+    if a join has three and more streams. Expired tuples leave the state at once. Sums are exact;
+    equals are decided by the number of results.
 Cost: a state for every choice of ``memory`` among the live tuples, each turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from itertools import combinations, groupby
+from itertools import combinations, groupby, product
 from typing import NamedTuple
 
 from bankfull.oracle.optimum.problem import Arrival, Buffer, Goal, Optimum, Problem, Stay
 
 State = frozenset[Arrival]
+Turn = tuple[Arrival, ...]
 
 
 class _Path(NamedTuple):
@@ -48,30 +50,32 @@ def odja(problem: Problem, goal: Goal = "importance") -> Optimum:
 
     With ``goal="results"`` it is the largest output: every result weighs the same.
 
-    >>> odja(Problem(([0, 1], [7, 8], [2, 9]), ([2, 3], [8, 7], [9, 9]), span=3, memory=(1, 1)))
+    >>> from bankfull.oracle.optimum import two
+    >>> odja(two(([0, 1], [7, 8], [2, 9]), ([2, 3], [8, 7], [9, 9]), span=3, memory=(1, 1)))
     Optimum(results=1, importance=9.0, kept=(Stay(stream=0, row=1, until=2),), slack=0.0)
     """
     turns = [tuple(group) for _, group in groupby(problem.arrivals, lambda arrival: arrival.turn)]
     importance, results = _simultaneous(problem, turns)
     kept: set[Stay] = set()
-    for buffer in problem.buffers:
-        path = _best_path(problem, turns, buffer, goal)
+    graphs = [(buffer,) for buffer in problem.buffers] if problem.in_pairs else [problem.buffers]
+    for buffers in graphs:
+        path = _best_path(problem, turns, buffers, goal)
         importance, results = importance + path.importance, results + path.results
         kept |= _stays(problem, turns, path)
     return Optimum(results, float(importance), tuple(sorted(kept)))
 
 
 def _best_path(
-    problem: Problem, turns: list[tuple[Arrival, ...]], buffer: Buffer, goal: Goal
+    problem: Problem, turns: list[Turn], buffers: tuple[Buffer, ...], goal: Goal
 ) -> _Path:
     reached = {State(): _Path(Fraction(0), 0, State(), None)}
     for arrivals in turns:
         ahead: dict[State, _Path] = {}
         for state, path in reached.items():
-            live = State(old for old in state if arrivals[0].time - old.time <= problem.span)
-            for stored in _choices(live, arrivals, buffer):
+            live = _alive(problem, state, arrivals[0].time)
+            for stored in _choices(live, arrivals, buffers):
                 found = stored.difference(arrivals) if problem.evict_first else live
-                worth, count = _earn(problem, found, arrivals)
+                worth, count = _sum(problem, _earned(problem, found, arrivals))
                 step = _Path(path.importance + worth, path.results + count, stored, path)
                 if stored not in ahead or step.better(ahead[stored], goal):
                     ahead[stored] = step
@@ -82,34 +86,47 @@ def _best_path(
     return best
 
 
-def _choices(live: State, arrivals: tuple[Arrival, ...], buffer: Buffer) -> Iterator[State]:
+def _alive(problem: Problem, state: State, now: int) -> State:
+    return State(old for old in state if now - old.time <= problem.lasting[old.stream])
+
+
+def _choices(live: State, arrivals: Turn, buffers: tuple[Buffer, ...]) -> Iterator[State]:
     """Yield every memory that can follow. Fewer tuples than fit are never better."""
-    wanted = [*live, *(new for new in arrivals if new.stream in buffer.streams)]
-    return map(State, combinations(wanted, min(buffer.room, len(wanted))))
+    chosen = []
+    for buffer in buffers:
+        wanted = [one for one in (*live, *arrivals) if one.stream in buffer.streams]
+        chosen.append(combinations(wanted, min(buffer.room, len(wanted))))
+    for shares in product(*chosen):
+        yield State(one for share in shares for one in share)
 
 
-def _earn(problem: Problem, found: State, arrivals: tuple[Arrival, ...]) -> tuple[Fraction, int]:
-    """Return what the arrivals earn with the tuples they find in memory."""
-    worths = [
-        Fraction(problem.worth(old, new))
-        for new in arrivals
-        for old in found
-        if problem.counts(new) and problem.joins(old, new)
-    ]
+def _earned(problem: Problem, found: State, arrivals: Turn) -> Iterator[Turn]:
+    """Yield the results that need the memory: those with one of the tuples found there."""
+    for place, last in enumerate(arrivals):
+        for members in problem.completed((*found, *arrivals[:place]), last):
+            if not found.isdisjoint(members):
+                yield members
+
+
+def _simultaneous(problem: Problem, turns: list[Turn]) -> tuple[Fraction, int]:
+    """Return what tuples of the same turn earn with one another, whatever is stored."""
+    return _sum(
+        problem,
+        (
+            members
+            for arrivals in turns
+            for place, last in enumerate(arrivals)
+            for members in problem.completed(arrivals[:place], last)
+        ),
+    )
+
+
+def _sum(problem: Problem, results: Iterable[Turn]) -> tuple[Fraction, int]:
+    worths = [Fraction(problem.worth(members)) for members in results]
     return sum(worths, Fraction(0)), len(worths)
 
 
-def _simultaneous(problem: Problem, turns: list[tuple[Arrival, ...]]) -> tuple[Fraction, int]:
-    """Return what tuples of the same turn earn with one another, whatever is stored."""
-    importance, results = Fraction(0), 0
-    for arrivals in turns:
-        for first, second in combinations(arrivals, 2):
-            worth, count = _earn(problem, State((first,)), (second,))
-            importance, results = importance + worth, results + count
-    return importance, results
-
-
-def _stays(problem: Problem, turns: list[tuple[Arrival, ...]], path: _Path) -> set[Stay]:
+def _stays(problem: Problem, turns: list[Turn], path: _Path) -> set[Stay]:
     """Walk back along a path; a tuple is listed until the last turn in which it earned."""
     states: list[State] = []
     step: _Path | None = path
@@ -119,7 +136,7 @@ def _stays(problem: Problem, turns: list[tuple[Arrival, ...]], path: _Path) -> s
     states.reverse()  # states[i] is what there was before turn i
     until: dict[Arrival, int] = {}
     for number, arrivals in enumerate(turns):
-        for old in states[number] & states[number + 1] if problem.evict_first else states[number]:
-            if _earn(problem, State((old,)), arrivals)[1]:
-                until[old] = number
+        there = states[number] & states[number + 1] if problem.evict_first else states[number]
+        for members in _earned(problem, there, arrivals):
+            until |= {one: number for one in members if one in there}
     return {Stay(old.stream, old.row, turn) for old, turn in until.items()}

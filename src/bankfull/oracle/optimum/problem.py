@@ -1,8 +1,9 @@
 """What an offline optimum is asked and what it answers: plain data, one canonical order of turns.
 
-Two streams share a memory of a few tuples. Somebody who knows all that is to come decides, turn
-by turn, which tuples stay; what is dropped never comes back. Whatever arrives meets everything
-that the other stream has in memory. The switches say what a turn is:
+Streams share a memory of a few tuples. Somebody who knows all that is to come decides, turn by
+turn, which tuples stay; what is dropped never comes back. Whatever arrives meets everything that
+the other streams have in memory, in every join that it takes part in. The switches say what a
+turn is:
 
     ======================  ======================  ==========================================
     convention              a turn is               in a turn
@@ -19,10 +20,12 @@ that the other stream has in memory. The switches say what a turn is:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
+from itertools import product
+from math import isfinite, prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -31,19 +34,28 @@ import numpy.typing as npt
 from bankfull.errors import SpecError, closest
 
 #: One stream: times (never decreasing), keys, importances; arrays or anything that becomes one.
+#: The keys are one a tuple, or a row of them, one for each attribute.
 Columns = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
 #: What is maximised first; the other one decides between equals.
 Goal = Literal["importance", "results"]
 
-#: The importance of a result, from that of its two members (section 3.2).
-RULES: dict[str, Callable[[float, float], float]] = {
+#: The importance of a result, from that of its members (section 3.2).
+RULES: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
     "max": max,
-    "sum": lambda one, other: one + other,
-    "product": lambda one, other: one * other,
-    "average": lambda one, other: (one + other) / 2,
+    "sum": sum,
+    "product": prod,
+    "average": lambda members: sum(members) / len(members),
 }
+
+
+class On(NamedTuple):
+    """One join: which streams, how far apart at most, and on which of their attributes."""
+
+    streams: tuple[int, ...]
+    span: int
+    attribute: int = 0
 
 
 class Arrival(NamedTuple):
@@ -53,7 +65,7 @@ class Arrival(NamedTuple):
     stream: int
     row: int
     time: int
-    key: int
+    keys: tuple[int, ...]
     importance: float
 
 
@@ -72,12 +84,24 @@ class Stay(NamedTuple):
     until: int
 
 
+class Meeting(NamedTuple):
+    """Who completes results in a join, and whom it would find if nobody had been dropped.
+
+    ``partners`` are those of each other stream, the newest first; all by their place in
+    ``Problem.arrivals``. Every choice of one from each stream is a result.
+    """
+
+    join: On
+    last: int
+    partners: tuple[tuple[int, ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Optimum:
     """The best output there is, and one way to get it.
 
-    Tuples that earn nothing are not in ``kept``. No schedule reaches more than ``importance +
-    slack``; ``slack`` is 0 where the arithmetic was exact.
+    Tuples that earn nothing are not in ``kept``. No schedule reaches more of the goal than this
+    one and ``slack``, which is 0 where the optimum was found and the arithmetic was exact.
     """
 
     results: int
@@ -88,89 +112,182 @@ class Optimum:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Two streams, one window, and too little memory.
+    """Streams, joins between them, and too little memory.
 
-    A tuple can be met while it is at most ``span`` old. (The paper's window of w is a span of
-    w - 1.) ``memory`` is one number for a buffer that both streams share, or one for each.
-    Only results of time ``since`` or later count.
+    A tuple can be met in a join while it is at most its ``span`` old. (The paper's window of w is
+    a span of w - 1.) ``memory`` is one number for a buffer that all streams share, or one for
+    each. A tuple is stored once, however many joins it is of use to. Only results of time
+    ``since`` or later count.
 
-    >>> problem = Problem(([3, 5], [1, 2], [1, 9]), ([4, 5], [1, 2], [4, 4]), span=2, memory=1)
+    >>> two = ([3, 5], [1, 2], [1, 9]), ([4, 5], [1, 2], [4, 4])
+    >>> problem = Problem(two, (On((0, 1), span=2),), memory=1)
     >>> [(arrival.turn, arrival.stream, arrival.time) for arrival in problem.arrivals]
     [(0, 0, 3), (1, 1, 4), (2, 0, 5), (3, 1, 5)]
     """
 
-    left: Columns
-    right: Columns
-    span: int
-    memory: int | tuple[int, int]
+    streams: tuple[Columns, ...]
+    joins: tuple[On, ...]
+    memory: int | tuple[int, ...]
     rule: str = "min"
     since: int | None = None
     evict_first: bool = False
     together: bool = False
 
     def __post_init__(self) -> None:
-        if self.span < 0:
-            raise SpecError(f"span {self.span} is negative: 0 joins what comes at the same time")
+        if isinstance(self.memory, tuple) and len(self.memory) != len(self.streams):
+            raise SpecError(f"memory {self.memory} for {len(self.streams)} streams: one for each")
         if any(buffer.room < 0 for buffer in self.buffers):
             raise SpecError(f"memory {self.memory} is negative: give a number of tuples, 0 or more")
         if self.rule not in RULES:
             raise SpecError(f"no importance rule {self.rule!r}: {closest(self.rule, RULES)}")
-        for name, columns in (("left", self.left), ("right", self.right)):
-            _check(name, *(np.asarray(column) for column in columns))
-        largest = [float(np.max(columns[2], initial=0.0)) for columns in (self.left, self.right)]
-        if not isfinite(RULES[self.rule](*largest)):
-            raise SpecError(f"the {self.rule} of importances {largest} is not finite: lower them")
+        attributes = [
+            _check(number, *(np.asarray(column) for column in columns))
+            for number, columns in enumerate(self.streams)
+        ]
+        for join in self.joins:
+            _check_join(join, attributes)
+            largest = [float(np.max(self.streams[one][2], initial=0.0)) for one in join.streams]
+            if not isfinite(RULES[self.rule](largest)):
+                raise SpecError(
+                    f"the {self.rule} of importances {largest} is not finite: lower them"
+                )
 
     @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
         """The shared buffer, or one for each stream."""
         if isinstance(self.memory, tuple):
             return tuple(Buffer((stream,), room) for stream, room in enumerate(self.memory))
-        return (Buffer((0, 1), self.memory),)
+        return (Buffer(tuple(range(len(self.streams))), self.memory),)
 
     @cached_property
     def arrivals(self) -> tuple[Arrival, ...]:
         """All tuples in canonical order (time, stream, row), numbered by turn."""
         ordered = sorted(
-            (time, stream, row, key, importance)
-            for stream, columns in enumerate((self.left, self.right))
-            for row, (time, key, importance) in enumerate(
-                zip(*(np.asarray(column).tolist() for column in columns), strict=True)
+            (time, stream, row, tuple(keys), importance)
+            for stream, columns in enumerate(self.streams)
+            for row, (time, keys, importance) in enumerate(
+                zip(
+                    np.asarray(columns[0]).tolist(),
+                    _rows(np.asarray(columns[1])),
+                    np.asarray(columns[2]).tolist(),
+                    strict=True,
+                )
             )
         )
         by_instant = self.together or self.evict_first
         turns = sorted({row[0] for row in ordered}) if by_instant else range(len(ordered))
         turn_of = {instant: turn for turn, instant in enumerate(turns)}
         return tuple(
-            Arrival(turn_of[time if by_instant else place], stream, row, time, key, importance)
-            for place, (time, stream, row, key, importance) in enumerate(ordered)
+            Arrival(turn_of[time if by_instant else place], stream, row, time, keys, importance)
+            for place, (time, stream, row, keys, importance) in enumerate(ordered)
         )
 
-    def joins(self, earlier: Arrival, later: Arrival) -> bool:
-        """Say whether two tuples agree and the later one comes within the earlier one's window."""
-        return (
-            earlier.stream != later.stream
-            and earlier.key == later.key
-            and later.time - earlier.time <= self.span
+    @cached_property
+    def in_pairs(self) -> bool:
+        """Whether all joins are of two streams: then what a tuple earns is its own affair."""
+        return all(len(join.streams) == 2 for join in self.joins)
+
+    @cached_property
+    def lasting(self) -> tuple[int, ...]:
+        """How old a tuple of each stream can be and still be met; -1 if nobody ever meets it."""
+        return tuple(
+            max((join.span for join in self.joins if stream in join.streams), default=-1)
+            for stream in range(len(self.streams))
         )
 
-    def counts(self, later: Arrival) -> bool:
+    def meetings(self) -> Iterator[Meeting]:
+        """Yield the exact join, those results together that one arrival completes in one join."""
+        seen: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for place, last in enumerate(self.arrivals):
+            for number, join in enumerate(self.joins):
+                if last.stream not in join.streams:
+                    continue
+                key = last.keys[join.attribute]
+                if self.counts(last):
+                    oldest = last.time - join.span
+                    partners = tuple(
+                        tuple(self._newest(seen[number, other, key], oldest))
+                        for other in join.streams
+                        if other != last.stream
+                    )
+                    if all(partners):
+                        yield Meeting(join, place, partners)
+                seen[number, last.stream, key].append(place)
+
+    def _newest(self, places: list[int], oldest: int) -> Iterator[int]:
+        for place in reversed(places):
+            if self.arrivals[place].time < oldest:
+                return  # and so are all before it
+            yield place
+
+    def completed(self, there: Iterable[Arrival], last: Arrival) -> Iterator[tuple[Arrival, ...]]:
+        """Yield the results that an arrival completes with what is there: once for each join."""
+        there = tuple(there)
+        for join in self.joins:
+            if last.stream in join.streams and self.counts(last):
+                yield from product(
+                    *(
+                        [one for one in there if one.stream == other and _agree(join, one, last)]
+                        for other in join.streams
+                        if other != last.stream
+                    ),
+                    (last,),
+                )
+
+    def counts(self, last: Arrival) -> bool:
         """Say whether results that are completed by this tuple count."""
-        return self.since is None or later.time >= self.since
+        return self.since is None or last.time >= self.since
 
-    def worth(self, one: Arrival, other: Arrival) -> float:
+    def worth(self, members: Iterable[Arrival]) -> float:
         """Return the importance of a result."""
-        return float(RULES[self.rule](one.importance, other.importance))
+        return float(RULES[self.rule]([member.importance for member in members]))
 
 
-def _check(name: str, times: Any, keys: Any, importances: Any) -> None:
+def two(
+    left: Columns, right: Columns, span: int, memory: int | tuple[int, int], **switches: Any
+) -> Problem:
+    """Return the problem of both papers: one join of two streams.
+
+    >>> two(([3], [1], [1]), ([4], [1], [4]), span=2, memory=(1, 1)).joins
+    (On(streams=(0, 1), span=2, attribute=0),)
+    """
+    return Problem((left, right), (On((0, 1), span),), memory, **switches)
+
+
+def _agree(join: On, earlier: Arrival, later: Arrival) -> bool:
+    return (
+        earlier.keys[join.attribute] == later.keys[join.attribute]
+        and later.time - earlier.time <= join.span
+    )
+
+
+def _rows(keys: npt.NDArray[Any]) -> list[list[int]]:
+    found: list[list[int]] = keys.reshape(len(keys), -1 if len(keys) else 1).tolist()
+    return found
+
+
+def _check_join(join: On, attributes: list[int]) -> None:
+    if join.span < 0:
+        raise SpecError(f"span {join.span} is negative: 0 joins what comes at the same time")
+    if len(set(join.streams)) < max(2, len(join.streams)):
+        raise SpecError(f"a join of streams {join.streams}: name two or more, none of them twice")
+    for stream in join.streams:
+        if not 0 <= stream < len(attributes):
+            raise SpecError(f"no stream {stream}: there are {len(attributes)}")
+        if not 0 <= join.attribute < attributes[stream]:
+            raise SpecError(f"stream {stream} has no attribute {join.attribute}")
+
+
+def _check(number: int, times: Any, keys: Any, importances: Any) -> int:
+    """Refuse columns that are no stream; return how many attributes there are."""
     if not len(times) == len(keys) == len(importances):
         raise SpecError(
-            f"{name} has {len(times)} times, {len(keys)} keys and {len(importances)} importances: "
-            "give one of each for every tuple"
+            f"stream {number} has {len(times)} times, {len(keys)} keys and {len(importances)} "
+            "importances: give one of each for every tuple"
         )
     if np.any(np.diff(times) < 0):
-        raise SpecError(f"times of {name} decrease: sort its tuples by time")
+        raise SpecError(f"times of stream {number} decrease: sort its tuples by time")
     if not np.all(np.isfinite(importances)) or np.any(np.asarray(importances) < 0):
         # Keeping more would no longer be at least as good, which all the searches rely on.
-        raise SpecError(f"{name} has an importance that is not finite or is negative")
+        raise SpecError(f"stream {number} has an importance that is not finite or is negative")
+    return keys.shape[1] if keys.ndim > 1 else 1
