@@ -8,7 +8,7 @@ half-way changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,13 @@ def case() -> Case:
     return Case.of(QUERY, **tables)
 
 
-def plan(sources: dict[str, Any], buckets: int | None, policy: Any = "gain") -> Any:
+def plan(
+    sources: dict[str, Any], buckets: int | None, policy: Any = "gain", budget: int = BUDGET
+) -> Any:
     """Write the query as a user would."""
     given = [bf.stream(sources[n], time="t", name=n, importance="v") for n in "ab"]
-    budget = bf.shed(memory=bf.tuples(BUDGET), keep=policy)
-    return bf.join(*given, on="k", within=WITHIN, overload=budget, buckets=buckets)
+    shed = bf.shed(memory=bf.tuples(budget), keep=policy)
+    return bf.join(*given, on="k", within=WITHIN, overload=shed, buckets=buckets)
 
 
 def pairs(table: pa.Table) -> Counter[tuple[int, int, float]]:
@@ -87,47 +89,86 @@ def test_what_buckets_cannot_do_is_refused(spark: Any) -> None:
     assert plan(frames, 1, ages).columns
 
 
-@pytest.mark.parametrize("policy", ["gain", "dimpprob"])
-def test_one_bucket_decides_as_the_embedded_runtime(runner: Fresh, policy: str) -> None:
-    given = case()
-    expected = pairs(plan(dict(given.tables), None, policy).read_all())
-    streaming = runner()
-    streaming.write(given, 67)
-    streaming.drain(plan(streaming.frames(given), 1, policy))
-    assert sink(streaming) == expected
-    frames = {n: streaming.spark.read.parquet(str(streaming.input / n)) for n in "ab"}
-    assert pairs(plan(frames, 1, policy).toArrow()) == expected
+def in_two_runs(runner: Runner, given: Case, rows: int, buckets: int, policy: str) -> Runner:
+    """Run over the first three files, stop, and go on from the checkpoint with the others."""
+    runner.write(given, rows)
+    for files in (3, 1000):
+        runner.show(files)
+        runner.drain(plan(runner.frames(given), buckets, policy))
+    return runner
 
 
-def test_over_buckets_the_budget_is_the_querys(runner: Fresh) -> None:
-    given, spread = case(), runner()
-    spread.write(given, 67)
-    spread.drain(plan(spread.frames(given), 3))
-    found = Counter((a, b) for a, b, _ in sink(spread).elements())
-    whole = Counter(exact(given.query, given.tables)["join"])
-    assert not found - whole
-    assert 0 < found.total() < whole.total()
-    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in spread.progress]
-    seen = [one for one in observed if one["a.stored"] is not None]
-    assert len(seen) > 3
-    assert all(one["a.stored"] + one["b.stored"] <= BUDGET for one in seen)
-    counts = spread.counts()
+def balanced(counts: Mapping[str, int]) -> None:
+    """Every tuple that arrived is somewhere."""
     for name in "ab":
         lost = counts[f"{name}.shed"] + counts[f"{name}.evicted"] + counts[f"{name}.expired"]
         kept = counts[f"{name}.stored"] + counts[f"{name}.waiting"]
-        assert counts[f"{name}.arrived"] == lost + kept
+        assert counts[f"{name}.arrived"] == lost + kept == 402
 
 
-def test_a_restart_half_way_changes_nothing(runner: Fresh) -> None:
-    given, whole, halved = case(), runner(), runner()
+def part_of_the_exact(found: Counter[tuple[int, int, float]]) -> bool:
+    """Check that there is nothing wrong and nothing twice; say whether it is all."""
+    given = case()
+    whole = Counter(exact(given.query, given.tables)["join"])
+    bare = Counter((a, b) for a, b, _ in found.elements())
+    assert bare.total() > 0
+    assert not bare - whole
+    return bare == whole
+
+
+def within_budget(runner: Runner) -> None:
+    """In no micro-batch is there more than fits."""
+    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in runner.progress]
+    seen = [one for one in observed if one["a.stored"] is not None]
+    assert len(seen) > 3
+    assert all(one["a.stored"] + one["b.stored"] <= BUDGET for one in seen)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_a_restart_half_way_decides_as_in_one_process(runner: Fresh, policy: str) -> None:
+    """Streaming, one bucket, whatever the micro-batches: the state that is read back is whole."""
+    given = case()
+    here = plan(dict(given.tables), None, policy)
+    expected = pairs(here.read_all())
+    halved = in_two_runs(runner(), given, 110, 1, policy)
+    assert sink(halved) == expected
+    counts = halved.counts()
+    balanced(counts)
+    within_budget(halved)
+    for name, told in here.ledger.streams.items():
+        assert (counts[f"{name}.shed"], counts[f"{name}.evicted"]) == (told.shed, told.evicted)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_every_policy_over_buckets(spark: Any, policy: str) -> None:
+    """Batch DataFrames: part of the exact result, each tuple accounted for; exact if it fits."""
+    frames = {n: spark.createDataFrame(table) for n, table in case().tables.items()}
+    tight, ample = (plan(frames, 3, policy, budget) for budget in (BUDGET, 3_000))
+    assert not part_of_the_exact(pairs(tight.toArrow()))
+    balanced(tight.ledger.get["ledger"])
+    assert part_of_the_exact(pairs(ample.toArrow()))
+    balanced(ample.ledger.get["ledger"])
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "gain",
+        *(pytest.param(one, marks=pytest.mark.soak) for one in sorted(POLICIES) if one != "gain"),
+    ],
+)
+def test_over_buckets_a_restart_changes_nothing(runner: Fresh, policy: str) -> None:
+    """Streaming: the budget is the query's in every micro-batch, and the result is the same."""
+    given, whole = case(), runner()
     whole.write(given, 67)
-    whole.drain(plan(whole.frames(given), 2))
-    halved.write(given, 67)
-    halved.show(3)
-    halved.drain(plan(halved.frames(given), 2))
-    halved.show(1000)
-    halved.drain(plan(halved.frames(given), 2))
+    whole.drain(plan(whole.frames(given), 3, policy))
+    halved = in_two_runs(runner(), given, 67, 3, policy)
     assert sink(halved) == sink(whole)
+    assert halved.counts() == whole.counts()
+    assert not part_of_the_exact(sink(whole))
+    for one in (whole, halved):
+        balanced(one.counts())
+        within_budget(one)
 
 
 # ------------------------------------------------------------------------------ several joins
