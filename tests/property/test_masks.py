@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from bankfull.assemble import assemble
-from bankfull.core import Batch, State, resize, restore, snapshot, start, step
+from bankfull.core import Batch, Share, State, resize, restore, snapshot, start, step
 from bankfull.core.plan import HOME, MASK
 from bankfull.kernels import memory as m
 from bankfull.oracle import exact
@@ -151,7 +151,7 @@ def test_copies_over_buckets(budget: int, buckets: int) -> None:
                 FIELD, pa.array(routed[name].masks[here])
             )
         state = start(layout)
-        resize(state, 1.0 / buckets)
+        resize(state, Share(1.0 / buckets))
         found, state = run(state, part)
         total += found
         states.append(state)

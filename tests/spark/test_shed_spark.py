@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from spark_runs import Runner
 
@@ -83,6 +84,10 @@ def test_what_buckets_cannot_do_is_refused(spark: Any) -> None:
     frames = {n: spark.createDataFrame(table) for n, table in case().tables.items()}
     with pytest.raises(PlanError, match=r"40 tuples is too small for 21 buckets.*at least 42"):
         plan(frames, 21)
+    given = [bf.stream(frames[n], time="t", name=n) for n in "ab"]
+    sampled = bf.shed(memory=bf.tuples(BUDGET), split="unified", sample="unbiased")
+    with pytest.raises(PlanError, match=r"40 tuples is too small for 6 buckets.*at least 48"):
+        bf.join(*given, on="k", within=WITHIN, overload=sampled, buckets=6)
     ages = bf.policies.age(ages=(1.0, 2.0))
     with pytest.raises(PlanError, match=r"buckets=1"):
         plan(frames, 2, ages)
@@ -169,6 +174,35 @@ def test_over_buckets_a_restart_changes_nothing(runner: Fresh, policy: str) -> N
     for one in (whole, halved):
         balanced(one.counts())
         within_budget(one)
+
+
+def test_a_sample_over_buckets_is_one_of_the_whole_result(spark: Any) -> None:
+    """All keys are drawn with one chance, in whatever bucket; the policy decides nothing."""
+    rows, within = 20_000, 1_000
+    random = np.random.default_rng(3)
+    tables = [pa.table({"t": np.arange(rows), "k": random.zipf(1.3, rows) % 20}) for _ in "ab"]
+    frames = [spark.createDataFrame(table) for table in tables]
+
+    def counts(sources: list[Any], **how: Any) -> dict[int, int]:
+        given = [bf.stream(one, time="t", name=n) for one, n in zip(sources, "ab", strict=True)]
+        joined = bf.join(*given, on="k", within=within, **how)
+        if "buckets" not in how:
+            found = joined.read_all()
+            settled = found.filter(pc.greater(found["joined_at"], 3 * within))["a_k"]
+            return dict(Counter(settled.to_pylist()))
+        settled = joined.where(f"joined_at > {3 * within}").groupBy("a_k").count()
+        return {row["a_k"]: row["count"] for row in settled.collect()}
+
+    whole = counts(tables)
+    prob, fifo = (
+        counts(frames, buckets=3, overload=bf.shed(bf.tuples(600), keep, sample="unbiased"))
+        for keep in ("prob", "fifo")
+    )
+    assert prob == pytest.approx(fifo, rel=0.02)
+    mean = sum(prob.values()) / sum(whole.values())
+    assert 0.15 < mean < 0.3
+    for key in sorted(whole, key=lambda key: -whole[key])[:10]:
+        assert prob[key] / whole[key] == pytest.approx(mean, rel=0.15)
 
 
 # ------------------------------------------------------------------------------ several joins

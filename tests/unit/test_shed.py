@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from numpy.typing import NDArray
 
 import bankfull as bf
 from bankfull.errors import PlanError, SpecError
@@ -190,6 +192,41 @@ def test_an_unbiased_sample_leaves_the_policy_nothing_to_do(first: int) -> None:
     counts = joined.ledger.streams["a"]
     assert counts.shed > 0.8 * counts.arrived
     assert counts.evicted < 0.05 * counts.arrived
+
+
+@pytest.mark.parametrize(
+    ("keep", "sample", "alike"),
+    [("prob", "unbiased", True), ("gain", "unbiased", True), ("prob", 0.0, False)],
+)
+def test_an_unbiased_sample_is_distributed_as_the_exact_result(
+    keep: str, sample: float | str, alike: bool
+) -> None:
+    """Over forty samples, how far each key's mean share is from the exact one, in its errors.
+
+    Squared, that is 1 on average for an unbiased sample. Without one, PROB keeps what is popular.
+    """
+    rows, within, keys, samples = 10_000, 1_000, 20, 40
+    random = np.random.default_rng(3)
+    chances = 1.0 / np.arange(1, keys + 1)
+    tables = [
+        pa.table({"t": np.arange(rows), "k": random.choice(keys, rows, p=chances / chances.sum())})
+        for _ in "ab"
+    ]
+
+    def shares(**overload: Any) -> NDArray[np.float64]:
+        sides = [bf.stream(one, time="t", name=n) for one, n in zip(tables, "ab", strict=True)]
+        found = bf.join(*sides, on="k", within=within, **overload).read_all()
+        settled = found.filter(pc.greater(found["joined_at"], 3 * within))["a_k"]
+        counts = np.bincount(settled.to_numpy(), minlength=keys)
+        return counts / counts.sum()
+
+    drawn = [
+        shares(overload=bf.shed(bf.tuples(400), keep, sample=sample, seed=seed))
+        for seed in range(samples)
+    ]
+    errors = np.maximum(np.std(drawn, axis=0, ddof=1) / np.sqrt(samples), 1e-6)
+    off = (np.mean(drawn, axis=0) - shares()) / errors
+    assert (np.mean(off**2) < 3.0 and np.abs(off).max() < 4.0) == alike
 
 
 def test_an_estimator_never_dies() -> None:

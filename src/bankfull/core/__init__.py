@@ -8,7 +8,7 @@ tuples matters), *store* (the log of each stream), *join* (search and insert, in
 methods of ``index.Index`` and name it in ``bankfull.assemble``.
 """
 
-from bankfull.core.batch import Batch, Budget, Step
+from bankfull.core.batch import Batch, Budget, Share, Step
 from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
 from bankfull.core.operator import State, resize, start, step
 from bankfull.core.plan import JoinPlan, Plan, StreamPlan
@@ -21,6 +21,7 @@ __all__ = [
     "JoinPlan",
     "Ledger",
     "Plan",
+    "Share",
     "State",
     "Step",
     "StreamLedger",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -33,6 +33,18 @@ class Budget:
     """What one step may do; results beyond ``output_rows`` wait for the next step."""
 
     output_rows: int = 1 << 20
+
+
+class Share(NamedTuple):
+    """What an operator has of its query's memory budget, where there are others beside it.
+
+    ``memory`` is its part of the budget, ``even`` an even part as a multiple of that. ``alike`` is
+    how much of its part it can fill if all operators draw their samples with the same chance.
+    """
+
+    memory: float = 1.0
+    even: float = 1.0
+    alike: float = 1.0
 
 
 @dataclass(frozen=True)

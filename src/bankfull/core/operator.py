@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bankfull.core.admit import Check, admit, conforms, with_reason
 from bankfull.core.arrays import bad_importance
-from bankfull.core.batch import Batch, Budget, Step
+from bankfull.core.batch import Batch, Budget, Share, Step
 from bankfull.core.emit import emit
 from bankfull.core.equal_index import EqualIndex
 from bankfull.core.forms import to_schema
@@ -128,7 +128,7 @@ def start(plan: Plan) -> State:
     return State(plan)
 
 
-def resize(state: State, share: float) -> None:
+def resize(state: State, share: Share) -> None:
     """Let an operator have this part of the query's memory budget from now on."""
     if state.shedding is not None:
         state.shedding.resize(share)

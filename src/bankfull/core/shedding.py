@@ -25,6 +25,7 @@ from bankfull.core.arrays import (
     same_keys,
 )
 from bankfull.core.bags import NO_BAGS, Bagger
+from bankfull.core.batch import Share
 from bankfull.core.emit import emit
 from bankfull.core.index import Found, unseen
 from bankfull.core.interval import Watched
@@ -78,6 +79,8 @@ class Shedding:
             self._for_tuples(budget),
             self.shed.proportional,
             self.shed.unbiased,
+            1.0,
+            1.0,
             np.full(streams, self.shed.sample),
             np.zeros(streams + 1),
             np.zeros(streams + 1, np.int64),
@@ -344,9 +347,10 @@ class Shedding:
         slack = budget // 64  # of arrays that grow by more than they need
         return max(1, budget - 2 * budget // SPARE - slack - own - newcomers)
 
-    def resize(self, share: float) -> None:
+    def resize(self, share: Share) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
-        budget = max(1, int(self.shed.budget * share))
+        self.rules = self.rules._replace(even=share.even, alike=share.alike)
+        budget = max(1, int(self.shed.budget * share.memory))
         if self.shed.recall is not None:
             self.steered[0] = budget
             budget = min(budget, self.rules.budget)

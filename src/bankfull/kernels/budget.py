@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from bankfull.kernels import hooks, withsets
@@ -40,12 +41,15 @@ from bankfull.kernels.memory import (
 
 #: Tuples after which shares and chances follow the streams' rates anew.
 PERIOD = 1024
+#: By how many standard deviations a sample's mean stays below what fits: the policy decides little.
+_DEVIATIONS = 2.0
 
 
 class Rules(NamedTuple):
     """What holds for every tuple, and what follows from the streams' rates.
 
-    ``room`` is what the budget leaves for stored tuples.
+    ``room`` is what the budget leaves for stored tuples. ``even`` and ``alike`` are those of a
+    ``Share``.
 
     ``sample[s]`` is the chance of a tuple to be dropped ahead of the policy. Every PERIOD tuples
     ``recent`` (tuples of each stream in a period, then its length in time, both smoothed) gives
@@ -60,6 +64,8 @@ class Rules(NamedTuple):
     room: int
     proportional: bool
     unbiased: bool
+    even: float
+    alike: float
     sample: Float64
     recent: Float64
     period: Int64
@@ -218,6 +224,9 @@ def follow_rates(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
             stored = max(memory.buffers[buffer, HEAPED], 1)
             size = max(float(memory.buffers[buffer, USED]) / stored, 1.0)
             room = memory.buffers[buffer, CAPACITY] / size
+            # What is in a window varies by the square root of its mean: few are above this.
+            spare = _DEVIATIONS / math.sqrt(max(room * rules.even, 1.0))
+            room *= rules.alike * max(1.0 - spare, 0.5)
             for s in range(streams):
                 if memory.streams[s, OWN_BUFFER] == buffer:
                     rules.sample[s] = max(0.0, 1.0 - room / max(wanted, 1.0))

@@ -12,6 +12,7 @@ from bankfull.policies.age import Age
 from bankfull.runtime.spark.buckets import bucket_count, spread_keys
 from bankfull.runtime.spark.decode import Decode
 from bankfull.runtime.spark.encode import Encode, Layout
+from bankfull.runtime.spark.live import least_part
 from bankfull.runtime.spark.packets import PACKET_FIELDS
 from bankfull.runtime.spark.report import observed
 from bankfull.runtime.spark.results import COUNTS, is_packed, result_schema
@@ -66,10 +67,11 @@ def _check_shedding(plan: Plan, buckets: int) -> None:
     if shed is None or buckets == 1:
         return
     buffers = len(plan.streams) if shed.proportional or shed.shares is not None else 1
-    if not shed.in_bytes and shed.budget < 2 * buckets * buffers:
+    least = round(buckets * buffers / least_part(plan))
+    if not shed.in_bytes and shed.budget < least:
         raise PlanError(
             f"a budget of {shed.budget} tuples is too small for {buckets} buckets: give at least "
-            f"{2 * buckets * buffers}, or fewer buckets="
+            f"{least}, or fewer buckets="
         )
     if isinstance(shed.policy, Age) and shed.policy.ages:
         raise PlanError(

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.core import Plan, State, start
+from bankfull.core import Plan, Share, State, start
 
 #: Commits that a header remembers, hence how far behind a worker may be and still catch up.
 HISTORY = 32
@@ -53,27 +53,39 @@ class Live:
         segments: list[deque[tuple[int, int]]] = [deque() for _ in range(streams)]
         return cls(start(plan), uuid.uuid4().hex, [], segments, [0] * streams)
 
-    def share(self, loads: NDArray[np.float64], at: int) -> float:
+    def share(self, loads: NDArray[np.float64], at: int) -> Share:
         """Return the part of the query's budget that this bucket has from now on."""
         if self.loads:
             loads = (np.array(self.loads) + loads) / 2.0
         self.loads = [float(load) for load in loads]
-        return share_of(loads, at)
+        return share_of(loads, at, least_part(self.state.plan))
 
     def renew(self) -> None:
         """Begin a new commit."""
         self.history = [*self.history[1 - HISTORY :], uuid.uuid4().hex]
 
 
-def share_of(loads: NDArray[np.float64], at: int) -> float:
-    """Return a bucket's part of a budget: by what it gets, but never less than half an even one.
+def least_part(plan: Plan) -> float:
+    """Return what a bucket always has, in even parts: less where all sample with one chance."""
+    return 0.125 if plan.shed is not None and plan.shed.unbiased else 0.5
 
-    >>> [share_of(np.array([6.0, 2.0, 0.0, 0.0]), at) for at in range(4)]
+
+def share_of(loads: NDArray[np.float64], at: int, least: float) -> Share:
+    """Return a bucket's part of a budget: by what it gets, beside the least that each one has.
+
+    A sample is one of the whole result only if every bucket draws it with the same chance, so
+    none makes use of that least part, which is more for those that get little.
+
+    >>> loads = np.array([6.0, 2.0, 0.0, 0.0])
+    >>> [share_of(loads, at, 0.5).memory for at in range(4)]
     [0.5, 0.25, 0.125, 0.125]
+    >>> [share_of(loads, at, 0.5).alike for at in range(4)]
+    [0.75, 0.5, 0.0, 0.0]
     """
-    total = float(loads.sum())
-    even = 1.0 / len(loads)
-    return (even + (float(loads[at]) / total if total else even)) / 2.0
+    total, even = float(loads.sum()), 1.0 / len(loads)
+    by_load = (1.0 - least) * (float(loads[at]) / total if total else even)
+    memory = least * even + by_load
+    return Share(memory, even / memory, by_load / memory if len(loads) > 1 else 1.0)
 
 
 class LiveStates:

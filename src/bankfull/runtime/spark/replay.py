@@ -10,7 +10,7 @@ import pyarrow as pa
 from bankfull.core import Batch, State, resize, start, step
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
-from bankfull.runtime.spark.live import share_of
+from bankfull.runtime.spark.live import least_part, share_of
 from bankfull.runtime.spark.report import counts_line
 from bankfull.runtime.spark.results import count_row, result_rows
 
@@ -27,7 +27,7 @@ def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
         first = next(packets)
         at = layout.keys.index(first.column("bucket")[0].as_py())
         gathered = Gathered(state.plan, _unpacked(chain([first], packets)))
-        resize(state, share_of(gathered.loads, at))
+        resize(state, share_of(gathered.loads, at, least_part(state.plan)))
         for rows in _results(state, gathered.rows):
             yield result_rows(state.plan, rows)
         yield count_row(state.plan, counts_line(state.plan.query, before, state.ledger))
