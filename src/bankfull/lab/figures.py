@@ -140,7 +140,8 @@ def _panel(plot: Any, experiment: Experiment, records: Sequence[Record]) -> None
 
 def _scale_across(plot: Any, logarithmic: bool, places: Sequence[Any]) -> None:
     plot.set_xscale("log" if logarithmic else "linear")
-    if logarithmic and len(places) <= _NAMED_MOST:
+    counted = all(isinstance(place, int) for place in places)
+    if (logarithmic or counted) and len(places) <= _NAMED_MOST:
         plot.set_xticks(places, [f"{place:g}" for place in places])
         plot.minorticks_off()
 

@@ -21,8 +21,8 @@ Reference: the concave sum of minima is the Lovász extension (*Submodular funct
 Deviations: for joins of two streams the program has whole solutions, those of ``esja``; with more
     the only fractions that remain come from the limits of the memory, and cost little.
 Cost: a column for every tuple and turn in which it can be part of a result, one number for every
-    result of the exact join. Three streams of 2,760 tuples and 19,000 results: 3 s; five and
-    700,000 results: a minute.
+    result of the exact join. Three streams of 2,760 tuples, 14 places each, 19,000 results: 11 s,
+    within 0.3 % of the bound; five, 705,000 results: a minute, within 0.5 %.
 """
 
 from __future__ import annotations
@@ -78,9 +78,8 @@ def bound(problem: Problem, goal: Goal = "importance", tolerance: float = 1e-3) 
 
 
 class _Weighed(NamedTuple):
-    """A meeting, and for each of its results what it is worth: the goal, and the importance."""
+    """A meeting, and for each of its results what it is worth: to the goal, and its importance."""
 
-    last: int
     turn: int
     partners: tuple[Ints, ...]
     worth: Floats
@@ -99,7 +98,7 @@ def _weigh(problem: Problem, meeting: Meeting, goal: Goal) -> _Weighed:
     stacked = np.stack([member.ravel() for member in members], axis=1)
     importance = np.array([RULES[problem.rule](row) for row in stacked.tolist()]).reshape(shape)
     worth = importance if goal == "importance" else np.ones(shape)
-    return _Weighed(meeting.last, arrivals[meeting.last].turn, partners, worth, importance)
+    return _Weighed(arrivals[meeting.last].turn, partners, worth, importance)
 
 
 class _Order(NamedTuple):

@@ -119,8 +119,8 @@ class Problem:
     each. A tuple is stored once, however many joins it is of use to. Only results of time
     ``since`` or later count.
 
-    >>> two = ([3, 5], [1, 2], [1, 9]), ([4, 5], [1, 2], [4, 4])
-    >>> problem = Problem(two, (On((0, 1), span=2),), memory=1)
+    >>> streams = ([3, 5], [1, 2], [1, 9]), ([4, 5], [1, 2], [4, 4])
+    >>> problem = Problem(streams, (On((0, 1), span=2),), memory=1)
     >>> [(arrival.turn, arrival.stream, arrival.time) for arrival in problem.arrivals]
     [(0, 0, 3), (1, 1, 4), (2, 0, 5), (3, 1, 5)]
     """
