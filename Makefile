@@ -29,6 +29,8 @@ test: lint ## lint, then every test
 	@$(JAVA)
 	@echo "tests, compiler off"
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m uncompiled tests
+	@echo "compiling kernels"
+	@$(BIN)/python tests/compile_kernels.py
 	@echo "tests, compiler on"
 	@$(BIN)/python -m pytest -q -n 2 -m "not soak"
 

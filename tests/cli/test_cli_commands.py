@@ -83,7 +83,10 @@ def test_demo_joins_every_flight_with_its_weather(engine: str, tmp_path: Path) -
         assert row["flights_origin"] == row["weather_origin"]
 
 
-@pytest.mark.parametrize("engine", ["embedded", SPARK])
+SPARK_FOR_LONG = pytest.param("spark", marks=pytest.mark.soak)
+
+
+@pytest.mark.parametrize("engine", ["embedded", SPARK_FOR_LONG])
 def test_demo_for_people(engine: str, tmp_path: Path) -> None:
     """A narrow page, no noise, and nothing left behind."""
     done = shop.bankfull("demo", "--engine", engine, COLUMNS="60", TMPDIR=str(tmp_path))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from bankfull.spec import (
     Ticks,
     Tuples,
 )
+from compile_kernels import ON_SETS
 
 SPAN = 30
 #: What is tried: a policy of ours and its twin.
@@ -62,6 +63,15 @@ PAIRS |= {
     ),
 }
 FOR_SETS = [name for name in sorted(POLICIES) if POLICIES[name].sets]
+
+
+def _short(names: Iterable[str]) -> list[Any]:
+    """All run with the compiler off; compiled, which takes half a minute each, only some."""
+    return [
+        name if name in ON_SETS else pytest.param(name, marks=pytest.mark.soak) for name in names
+    ]
+
+
 SIDE = ("s",)
 
 
@@ -179,7 +189,8 @@ def stored_seqs(state: State) -> list[int]:
     return sorted(int(seq) for seq in whole[whole[:, m.STREAM] >= 0, m.SEQ])
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("name", _short(PAIRS))
 def test_differential_twin(name: str) -> None:
     """The engine stores, drops and joins what the twin does, newest partners first."""
     ours, twin = PAIRS[name]
@@ -198,7 +209,8 @@ def test_differential_twin(name: str) -> None:
         assert sum(count.evicted for count in counts) == len(expected.decisions) - shed
 
 
-@pytest.mark.parametrize("name", FOR_SETS)
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("name", _short(FOR_SETS))
 def test_batch_split_and_recovery_leave_no_trace(name: str) -> None:
     """However the input is cut, and if every state is written down and read back: the same."""
     policy = resolve(Keep(name))
@@ -211,7 +223,8 @@ def test_batch_split_and_recovery_leave_no_trace(name: str) -> None:
         assert one.ledger.as_dict() == other.ledger.as_dict() == third.ledger.as_dict()
 
 
-@pytest.mark.parametrize("name", FOR_SETS)
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("name", _short(FOR_SETS))
 def test_exact_when_it_fits_and_a_subset_when_not(name: str) -> None:
     policy = resolve(Keep(name))
     for seed in range(300, 312):

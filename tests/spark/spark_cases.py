@@ -7,12 +7,14 @@ stays within the late bound, since Spark judges lateness a micro-batch at a time
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
+import bankfull as bf
 from bankfull.spec import (
     Equal,
     Join,
@@ -108,6 +110,12 @@ def pair(
     )
     tables = [table(seed + k, count - 7 * k, counted, counted) for k in range(2)]
     return Case.of(query, a=tables[0], b=tables[1])
+
+
+def shedding(seed: int) -> Case:
+    """Return an equality join whose windows do not fit."""
+    whole = pair(Equal((("k",),)), within(2), within(1), seed=seed, count=150)
+    return replace(whole, query=replace(whole.query, shed=bf.shed(memory=bf.tuples(24))))
 
 
 def three(seed: int) -> Case:
@@ -208,4 +216,5 @@ RECOVERY: dict[str, Case] = {
     "overlap": pair(Overlap(("tags",), 2), within(2), within(4), seed=310, count=150),
     "joins": several(320),
     "count": pair(Equal((("k",),)), Rows(20), within(3), seed=330, count=150, counted=True),
+    "shed": shedding(340),
 }
