@@ -7,16 +7,29 @@ on disk. Otherwise every worker would compile them for itself.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import bankfull as bf
 from bankfull.policies import POLICIES
 
 #: Those that are also tested, compiled, on sets; the others only with the compiler off.
 ON_SETS = ("fifo", "gain", "prob")
+
+
+def short(names: Iterable[str]) -> list[Any]:
+    """Return parameters for tests with sets, which run with the compiler off for all policies.
+
+    Compiled, which takes half a minute each, only some do, unless there is time.
+    """
+    return [
+        name if name in ON_SETS else pytest.param(name, marks=pytest.mark.soak) for name in names
+    ]
 
 
 def compile_for(policy: str, on_sets: bool) -> None:

@@ -64,6 +64,10 @@ def sql_pairs() -> Callable[[pa.Table, pa.Table, str, tuple[int, int]], Pairs]:
     return pairs
 
 
+#: They start processes with a Spark of their own, and need not wait for all the others.
+_SPARK_OF_ITS_OWN = ("test_lab_spark.py", "test_cli_bench_spark.py")
+
+
 class _Together(LoadScopeScheduling):
     """Gives one worker every test that needs Spark, and to one each what tests the same policy.
 
@@ -73,7 +77,7 @@ class _Together(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         path, _, test = nodeid.partition("::")
-        if "spark" in path and "lab" not in path:  # the lab's is one test with a Spark of its own
+        if "spark" in path and not path.endswith(_SPARK_OF_ITS_OWN):
             return "spark"
         about_policy = "polic" in path and test.endswith("]")
         return f"policy {test.strip(']').split('-')[-1]}" if about_policy else nodeid

@@ -7,14 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from own_policies import Youngest, sociable
 
 import bankfull as bf
 from bankfull.errors import SpecError
-from bankfull.testing import check_policy
 
+HERE = Path(__file__).parent
 SCRIPT = """
 import pyarrow as pa, bankfull as bf
 from mine import worth
@@ -27,26 +25,48 @@ print(sorted(whole[whole[:, 0] >= 0, 1]))
 """
 
 
-@pytest.mark.parametrize("own", [Youngest(), sociable], ids=["class", "function"])
-def test_conformance_of_a_users_own(own: object) -> None:
-    check_policy(own, seeds=[1])  # type: ignore[arg-type]
+RULES_DECIDE = """
+import pyarrow as pa, bankfull as bf
+from own_policies import Youngest
+table = pa.table({"t": range(20), "k": range(20)})
+other = pa.table({"t": [19], "k": [-1]})
+sides = [bf.stream(one, time="t", name=n) for n, one in (("a", table), ("b", other))]
+joined = bf.join(*sides, on="k", within=100, overload=bf.shed(bf.tuples(3), Youngest()))
+joined.read_all()
+whole = joined._state.shedding.memory.whole
+assert sorted(whole[whole[:, 0] == 0, 1]) == [0, 1, 2], whole
+"""
+
+
+def in_a_child(script: str, folder: Path = HERE, **environment: str) -> str:
+    """Run a program of a user's beside its own files.
+
+    Not in this process: kernels are kept under a name that foreign rules are part of, so every
+    other test here would compile its own again.
+    """
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", script],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("own", ["Youngest()", "sociable"], ids=["class", "function"])
+def test_conformance_of_a_users_own(own: str) -> None:
+    in_a_child(
+        "from own_policies import Youngest, sociable; from bankfull.testing import check_policy; "
+        f"check_policy({own}, seeds=[1])"
+    )
 
 
 def test_the_rules_of_a_class_decide() -> None:
     """Over a stream without matches, whoever is told to be worth more stays."""
-    table = pa.table({"t": range(20), "k": range(20)})
-    other = pa.table({"t": [19], "k": [-1]})
-    joined = bf.join(
-        bf.stream(table, time="t", name="a"),
-        bf.stream(other, time="t", name="b"),
-        on="k",
-        within=100,
-        overload=bf.shed(bf.tuples(3), Youngest()),
-    )
-    joined.read_all()
-    assert joined._state.shedding is not None
-    memory = joined._state.shedding.memory
-    assert sorted(memory.whole[memory.whole[:, 0] == 0, 1]) == [0, 1, 2]
+    in_a_child(RULES_DECIDE)
 
 
 def test_what_cannot_be_found_again_is_refused() -> None:
@@ -62,14 +82,5 @@ def test_a_changed_function_is_compiled_anew(tmp_path: Path) -> None:
         (tmp_path / "mine.py").write_text(
             f"def worth(memory, slot, time):\n    return float({body})\n"
         )
-        done = subprocess.run(
-            [sys.executable, "-B", "-c", SCRIPT],
-            cwd=tmp_path,
-            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        found.append(done.stdout)
+        found.append(in_a_child(SCRIPT, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")))
     assert found[0] != found[1]

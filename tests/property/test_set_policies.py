@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from bankfull.spec import (
     Ticks,
     Tuples,
 )
-from compile_kernels import ON_SETS
+from compile_kernels import short
 
 SPAN = 30
 #: What is tried: a policy of ours and its twin.
@@ -63,13 +63,6 @@ PAIRS |= {
     ),
 }
 FOR_SETS = [name for name in sorted(POLICIES) if POLICIES[name].sets]
-
-
-def _short(names: Iterable[str]) -> list[Any]:
-    """All run with the compiler off; compiled, which takes half a minute each, only some."""
-    return [
-        name if name in ON_SETS else pytest.param(name, marks=pytest.mark.soak) for name in names
-    ]
 
 
 SIDE = ("s",)
@@ -190,7 +183,7 @@ def stored_seqs(state: State) -> list[int]:
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("name", _short(PAIRS))
+@pytest.mark.parametrize("name", short(PAIRS))
 def test_differential_twin(name: str) -> None:
     """The engine stores, drops and joins what the twin does, newest partners first."""
     ours, twin = PAIRS[name]
@@ -210,7 +203,7 @@ def test_differential_twin(name: str) -> None:
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("name", _short(FOR_SETS))
+@pytest.mark.parametrize("name", short(FOR_SETS))
 def test_batch_split_and_recovery_leave_no_trace(name: str) -> None:
     """However the input is cut, and if every state is written down and read back: the same."""
     policy = resolve(Keep(name))
@@ -224,7 +217,7 @@ def test_batch_split_and_recovery_leave_no_trace(name: str) -> None:
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("name", _short(FOR_SETS))
+@pytest.mark.parametrize("name", short(FOR_SETS))
 def test_exact_when_it_fits_and_a_subset_when_not(name: str) -> None:
     policy = resolve(Keep(name))
     for seed in range(300, 312):
