@@ -11,6 +11,7 @@ import pytest
 
 import bankfull as bf
 from bankfull.errors import SpecError
+from bankfull.kernels.compiler import cache_folder
 
 HERE = Path(__file__).parent
 SCRIPT = """
@@ -64,9 +65,19 @@ def test_conformance_of_a_users_own(own: str) -> None:
     )
 
 
-def test_the_rules_of_a_class_decide() -> None:
-    """Over a stream without matches, whoever is told to be worth more stays."""
-    in_a_child(RULES_DECIDE)
+def test_the_rules_of_a_class_decide(tmp_path: Path) -> None:
+    """Over a stream without matches, whoever is told to be worth more stays.
+
+    Kernels with foreign rules are kept apart: who cannot import them could not read the others.
+    """
+    in_a_child(RULES_DECIDE, XDG_CACHE_HOME=str(tmp_path))
+    holding = {
+        path.relative_to(tmp_path / "bankfull").parts[0]
+        for path in tmp_path.rglob("*.nb?")
+        if b"own_policies" in path.read_bytes()
+    }
+    assert holding
+    assert Path(cache_folder()).name not in holding
 
 
 def test_what_cannot_be_found_again_is_refused() -> None:

@@ -158,12 +158,14 @@ def depend_on(function: Callable[..., Any]) -> None:
     source = path.read_bytes() if path.is_file() else function.__code__.co_code
     if _FOREIGN.get(str(path)) == source:
         return
+    global _CACHE  # also for kernels that are yet to be imported
     _FOREIGN[str(path)] = source
+    _CACHE = cache_folder()
     config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, cache_folder()
+    before, config.CACHE_DIR = config.CACHE_DIR, _CACHE
     try:
         for compiled in _COMPILED:
-            if config.CACHE_DIR and hasattr(compiled, "enable_caching"):
+            if _CACHE and hasattr(compiled, "enable_caching"):
                 compiled.enable_caching()
     finally:
         config.CACHE_DIR = before
