@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import bankfull as bf
 from bankfull.spec import Query
 from bankfull.testing import Case
-from bankfull.testing.checks import check_output, output_names
+from bankfull.testing.checks import check_output, check_part, output_names
 
 #: Rows a file, for every stream alike or one list a stream; the rest is the last file.
 Splits = int | Mapping[str, Sequence[int]]
@@ -105,7 +105,7 @@ class Runner:
         self.write(case, splits)
         self.resume(case, buckets)
         found = self.rows(output_schema(case))
-        check_output(case, found)
+        judge(case, found)
         return found
 
     def run_batch(self, case: Case, buckets: int | None = None) -> pa.Table:
@@ -116,8 +116,13 @@ class Runner:
             for name, table in case.tables.items()
         }
         found = joined(case.query, frames, buckets).toArrow().cast(output_schema(case))
-        check_output(case, found)
+        judge(case, found)
         return found
+
+
+def judge(case: Case, found: pa.Table) -> None:
+    """Let the oracle judge an output: the exact result, or under a memory budget a part of it."""
+    (check_output if case.query.shed is None else check_part)(case, found)
 
 
 def write_stream(folder: Path, table: pa.Table, lengths: int | Sequence[int]) -> None:

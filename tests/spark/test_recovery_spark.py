@@ -17,10 +17,8 @@ import pyarrow as pa
 import pytest
 from spark_cases import RECOVERY
 from spark_processes import AIMS, Job, Moment, end, kill, moments, next_batch, workers
-from spark_runs import Runner, joined, ledger_of, output_schema, same_rows
+from spark_runs import Runner, joined, judge, ledger_of, output_schema, same_rows
 from spark_undisturbed import BUCKETS, LONG, SHORT, Undisturbed
-
-from bankfull.testing.checks import check_output
 
 Fresh = Callable[[], Runner]
 Prepare = Callable[..., Job]
@@ -134,7 +132,7 @@ def test_recovery_of_tasks(title: str, runner: Fresh, undisturbed: Undisturbed) 
     frames = {name: _failing(frame) for name, frame in broken.frames(case).items()}
     broken.drain(_failing(joined(case.query, frames, BUCKETS)))
     found = broken.rows(output_schema(case))
-    check_output(case, found)
+    judge(case, found)
     rows, ledger = undisturbed.of(title, SHORT)
     same_rows(found, rows)
     assert ledger_of(broken.spark, broken.checkpoint) == ledger
