@@ -39,10 +39,6 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-#: A user's own rules. To collect them for doctests would import them into every test process, whose
-#: kernels would then not be those that were compiled beforehand.
-collect_ignore = ["property/own_policies.py"]
-
 Pairs = list[tuple[int, int]]
 
 

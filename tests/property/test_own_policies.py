@@ -6,14 +6,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import bankfull as bf
 from bankfull.errors import SpecError
-from bankfull.kernels.compiler import cache_folder
+from bankfull.testing import check_policy
+from own_policies import Youngest, sociable
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 SCRIPT = """
 import pyarrow as pa, bankfull as bf
 from mine import worth
@@ -26,25 +28,30 @@ print(sorted(whole[whole[:, 0] >= 0, 1]))
 """
 
 
-RULES_DECIDE = """
-import pyarrow as pa, bankfull as bf
-from own_policies import Youngest
-table = pa.table({"t": range(20), "k": range(20)})
-other = pa.table({"t": [19], "k": [-1]})
-sides = [bf.stream(one, time="t", name=n) for n, one in (("a", table), ("b", other))]
-joined = bf.join(*sides, on="k", within=100, overload=bf.shed(bf.tuples(3), Youngest()))
-joined.read_all()
-whole = joined._state.shedding.memory.whole
-assert sorted(whole[whole[:, 0] == 0, 1]) == [0, 1, 2], whole
+RUN = """
+import logging, sys, pyarrow as pa, bankfull as bf
+logging.basicConfig(level=logging.INFO, stream=sys.stdout)
+def stored(keep):
+    table = pa.table({"t": range(20), "k": range(20)})
+    other = pa.table({"t": [19], "k": [-1]})
+    sides = [bf.stream(one, time="t", name=n) for n, one in (("a", table), ("b", other))]
+    joined = bf.join(*sides, on="k", within=100, overload=bf.shed(bf.tuples(3), keep))
+    joined.read_all()
+    whole = joined._state.shedding.memory.whole
+    return sorted(whole[whole[:, 0] == 0, 1])
+"""
+OWN = """
+from own_policies import Youngest, sociable
+assert stored(Youngest()) == [0, 1, 2]
+assert stored(sociable) == [18, 19]  # the third place is for b
+"""
+OURS = """
+assert stored("fifo") == [18, 19]
 """
 
 
-def in_a_child(script: str, folder: Path = HERE, **environment: str) -> str:
-    """Run a program of a user's beside its own files.
-
-    Not in this process: kernels are kept under a name that foreign rules are part of, so every
-    other test here would compile its own again.
-    """
+def in_a_child(script: str, folder: Path = TESTS, **environment: str) -> str:
+    """Run a program of a user's beside its own files and return what it said."""
     done = subprocess.run(
         [sys.executable, "-B", "-c", script],
         cwd=folder,
@@ -57,27 +64,21 @@ def in_a_child(script: str, folder: Path = HERE, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("own", ["Youngest()", "sociable"], ids=["class", "function"])
-def test_conformance_of_a_users_own(own: str) -> None:
-    in_a_child(
-        "from own_policies import Youngest, sociable; from bankfull.testing import check_policy; "
-        f"check_policy({own}, seeds=[1])"
-    )
+@pytest.mark.parametrize("own", [Youngest(), sociable], ids=["class", "function"])
+def test_conformance_of_a_users_own(own: Any) -> None:
+    check_policy(own, seeds=[1])
 
 
-def test_the_rules_of_a_class_decide(tmp_path: Path) -> None:
+def test_rules_decide_and_are_compiled_once(tmp_path: Path) -> None:
     """Over a stream without matches, whoever is told to be worth more stays.
 
-    Kernels with foreign rules are kept apart: who cannot import them could not read the others.
+    A second process compiles nothing, and who uses our policies never needs to import the user's,
+    nor to compile ours again because of them.
     """
-    in_a_child(RULES_DECIDE, XDG_CACHE_HOME=str(tmp_path))
-    holding = {
-        path.relative_to(tmp_path / "bankfull").parts[0]
-        for path in tmp_path.rglob("*.nb?")
-        if b"own_policies" in path.read_bytes()
-    }
-    assert holding
-    assert Path(cache_folder()).name not in holding
+    first = in_a_child(RUN + OWN + OURS, XDG_CACHE_HOME=str(tmp_path))
+    assert "compiling" in first
+    assert in_a_child(RUN + OWN + OURS, XDG_CACHE_HOME=str(tmp_path)) == ""
+    assert in_a_child(RUN + OURS, tmp_path, XDG_CACHE_HOME=str(tmp_path)) == ""
 
 
 def test_what_cannot_be_found_again_is_refused() -> None:

@@ -7,8 +7,10 @@ half-way changes nothing.
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ import pytest
 from spark_runs import Runner
 
 import bankfull as bf
+import own_policies
 from bankfull.errors import PlanError
 from bankfull.oracle import exact
 from bankfull.policies import POLICIES
@@ -63,9 +66,14 @@ def sink(runner: Runner) -> Counter[tuple[int, int, float]]:
     return pairs(runner.spark.read.parquet(str(runner.sink)).toArrow())
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
-def test_every_policy_decides_as_in_one_process(spark: Any, policy: str) -> None:
+@pytest.mark.parametrize(
+    "policy",
+    [*sorted(POLICIES), own_policies.Youngest(), own_policies.sociable],
+    ids=[*sorted(POLICIES), "own class", "own function"],
+)
+def test_every_policy_decides_as_in_one_process(spark: Any, policy: Any) -> None:
     """Batch DataFrames, one bucket: results, and what was lost of which importance."""
+    spark.sparkContext.addPyFile(own_policies.__file__)
     given = case()
     here = plan(dict(given.tables), None, policy)
     expected = pairs(here.read_all())
@@ -78,6 +86,17 @@ def test_every_policy_decides_as_in_one_process(spark: Any, policy: str) -> None
             for importance, count in classes.items():
                 assert lost[f"{name}.{what}.{importance}"] == count
     assert sum(lost.values()) == here.ledger.lost > 0
+
+
+def test_a_policy_that_workers_do_not_have_is_named(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def mine(memory, slot, time):\n    return 1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    mine = importlib.import_module("only_here").mine
+    frames = {n: spark.createDataFrame(table) for n, table in case().tables.items()}
+    with pytest.raises(Exception, match=r"only_here:mine' cannot be imported.*only_here"):
+        plan(frames, 1, mine).toArrow()
 
 
 def test_what_buckets_cannot_do_is_refused(spark: Any) -> None:

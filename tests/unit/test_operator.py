@@ -15,7 +15,6 @@ from bankfull.assemble import assemble
 from bankfull.core import Batch, Budget, start, step
 from bankfull.core.set_index import SetIndex
 from bankfull.errors import BankfullError
-from bankfull.kernels import compiler
 from bankfull.spec import Equal, Join, Overlap, Query, Stream, Ticks
 
 
@@ -113,16 +112,6 @@ def test_importing_bankfull_is_light() -> None:
     code = f"import bankfull, sys; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
-
-
-def test_kernels_of_changed_sources_are_not_reused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: object
-) -> None:
-    monkeypatch.setenv("BANKFULL_CACHE_DIR", str(tmp_path))
-    before = compiler.cache_folder()
-    assert before == compiler.cache_folder()
-    monkeypatch.setattr(compiler, "_sources_digest", lambda: "0" * 16)
-    assert compiler.cache_folder() != before
 
 
 def test_an_idle_stream_holds_the_others_back_no_longer_than_allowed() -> None:

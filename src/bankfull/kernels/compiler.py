@@ -1,21 +1,10 @@
-"""The one decorator that sets every compiler flag, and where compiled code is kept.
-
-Compiled kernels are cached on disk. The compiler's own cache looks at the file of the kernel
-alone and would keep a stale kernel when a helper in another file changes, so the cache folder is
-named by a digest of all kernel sources (``docs/decisions/0003``).
-"""
+"""The one decorator that sets every compiler flag, and how policies speak inside kernels."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
 import logging
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -25,6 +14,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from bankfull.errors import BankfullError
+from bankfull.kernels import cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -34,8 +24,6 @@ Float64 = NDArray[np.float64]
 #: Divisions by zero are numpy's. Kernels make no arrays, so who uses one need not be counted: those
 #: counts, atomic, were half of all the time that shedding took (``docs/decisions/0014``).
 _OPTIONS = {"error_model": "numpy", "_nrt": False}
-#: How many folders of older kernels stay beside the current one.
-_KEPT = 3
 
 
 def kernel(function: Function) -> Function:
@@ -69,14 +57,9 @@ def plain(function: Function) -> Function:
 
 
 def _compile(function: Function, **more: bool) -> Function:
-    config: Any = numba.config
     options: Any = {**_OPTIONS, **more}
-    before, config.CACHE_DIR = config.CACHE_DIR, _CACHE
-    try:
-        compiled: Any = numba.njit(cache=bool(_CACHE), nogil=True, **options)(function)
-    finally:
-        config.CACHE_DIR = before
-    _COMPILED.append(compiled)
+    compiled = numba.njit(nogil=True, **options)(function)
+    cache.keep(compiled)
     return cast(Function, compiled)
 
 
@@ -132,8 +115,8 @@ def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]
     """Say what a hook does for policies of one type (a named tuple).
 
     The compiler tells two named tuples apart by their names alone, so names must differ. A file of
-    rules that is not ours is part of the name that kernels are kept under: who changes it gets new
-    ones.
+    rules that is not ours is part of the name that their kernels are kept under: who changes it
+    gets new ones.
     """
     other = _KINDS.setdefault(kind.__name__, kind)
     if (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
@@ -144,36 +127,12 @@ def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]
 
     def register(function: Function) -> Function:
         _RULES[stub][kind] = function
-        depend_on(function)
+        cache.depend_on(function, kind)
         return function
 
     return register
 
 
-def depend_on(function: Callable[..., Any]) -> None:
-    """Keep kernels from now on under a name that changes when the file of a function does."""
-    path = Path(function.__code__.co_filename)
-    if Path(__file__).parents[1] in path.parents:
-        return
-    source = path.read_bytes() if path.is_file() else function.__code__.co_code
-    if _FOREIGN.get(str(path)) == source:
-        return
-    global _CACHE  # also for kernels that are yet to be imported
-    _FOREIGN[str(path)] = source
-    _CACHE = cache_folder()
-    config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, _CACHE
-    try:
-        for compiled in _COMPILED:
-            if _CACHE and hasattr(compiled, "enable_caching"):
-                compiled.enable_caching()
-    finally:
-        config.CACHE_DIR = before
-
-
-#: Every kernel, and the files of rules that are not ours.
-_COMPILED: list[Any] = []
-_FOREIGN: dict[str, bytes] = {}
 _KINDS: dict[str, type] = {}
 _RULES: dict[Callable[..., Any], dict[Any, Callable[..., Any]]] = {}
 
@@ -204,47 +163,3 @@ def is_compiling() -> bool:
 _LOG = logging.getLogger("bankfull")
 _NOTICE = _Notice()
 event.register("numba:compile", _NOTICE)  # type: ignore[no-untyped-call]
-
-
-def cache_folder() -> str:
-    """Return the writable folder for kernels of exactly these sources, or "" without one."""
-    name = f"kernels-{_sources_digest()}"
-    roots = [
-        os.environ.get("BANKFULL_CACHE_DIR"),
-        os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "bankfull"),
-        os.path.join(tempfile.gettempdir(), f"bankfull-{os.getuid()}"),
-    ]
-    for root in roots:
-        if not root:
-            continue
-        folder = Path(root).expanduser() / name
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-        except OSError:
-            continue
-        _forget_old(folder)
-        return str(folder)
-    return ""
-
-
-def _sources_digest() -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    here = Path(__file__).parent
-    for path in sorted([*here.glob("*.py"), *here.parent.glob("policies/*.py")]):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    for _, source in sorted(_FOREIGN.items()):
-        digest.update(b"\0" + source)
-    return digest.hexdigest()
-
-
-def _forget_old(current: Path) -> None:
-    others = [path for path in current.parent.glob("kernels-*") if path != current]
-    with contextlib.suppress(OSError):  # another process may be at it too
-        others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in others[_KEPT:]:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-_CACHE = cache_folder()

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bankfull.kernels import hooks
-from bankfull.kernels.compiler import depend_on, plain, rule
+from bankfull.kernels.cache import depend_on
+from bankfull.kernels.compiler import plain, rule
 from bankfull.kernels.memory import PRIORITY, Memory
 from bankfull.policies.registry import Policy, Shape
 from bankfull.spec import Keep
@@ -35,8 +36,9 @@ def policy_of(function: Worth) -> type[Policy]:
     made: Any = namedtuple  # whose name is not known before
     state = made(name, ["seed"])
     state.__module__, state.__qualname__ = __name__, name
+    globals()[name] = state  # compiled code names it when it is read back
     worth: Any = plain(function)
-    depend_on(getattr(function, "py_func", function))
+    depend_on(getattr(function, "py_func", function), state)
 
     def weigh(policy: Any, memory: Memory, slot: int, time: int) -> None:
         memory.real[slot, PRIORITY] = worth(memory, slot, time)
