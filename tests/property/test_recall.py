@@ -20,7 +20,7 @@ from recall_cases import exact_pairs, pair, run
 import bankfull as bf
 from bankfull.core import Ledger
 from bankfull.errors import PlanError
-from bankfull.kernels import recall as k
+from bankfull.kernels import sample as k
 from bankfull.oracle import exact
 from bankfull.spec import Equal, Join, Query, Shed, Stream, Ticks
 

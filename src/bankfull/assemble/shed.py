@@ -85,11 +85,6 @@ def _check_sets(policy: Policy, query: Query) -> None:
 
 def _check_recall(shed: Shed, joins: tuple[JoinPlan, ...]) -> None:
     for join in joins:
-        if not isinstance(join.predicate, Equal):
-            raise PlanError(
-                f"join {join.name!r} compares sets, and recall={shed.recall} is estimated for "
-                "joins on equal keys: give memory= instead"
-            )
         if len(join.streams) > 2 and (len(set(join.span)) > 1 or join.span[0] == NEVER):
             raise PlanError(
                 f"join {join.name!r} has {len(join.streams)} streams, and recall={shed.recall} is "

@@ -33,6 +33,7 @@ NO_BAGS = Bags(
     np.zeros((0, 0), np.int64),
     np.zeros(0, np.int32),
     np.zeros(0),
+    np.zeros(0, np.uint64),
 )
 
 
@@ -73,6 +74,7 @@ class Bagger:
             return NO_BAGS
         starts, sizes = np.zeros((2, len(self.plan.joins), rows.num_rows), np.int64)
         items, weights, used = [np.zeros(0, np.int32)], [np.zeros(0)], 0
+        codes = [np.zeros(0, np.uint64)]
         for number, join in self.joins.items():
             if position not in join.streams:
                 continue
@@ -82,11 +84,13 @@ class Bagger:
             sizes[number] = lengths
             starts[number] = used + np.cumsum(lengths) - lengths
             items.append(encoded.items)
+            codes.append(self.interners[number].items.hashes[encoded.items])
             used += len(encoded.items)
             if self.weighted:
                 plain = encoded.weights if encoded.weights.size else np.ones(len(encoded.items))
                 weights.append(plain)
-        return Bags(starts, sizes, np.concatenate(items), np.concatenate(weights))
+        together = [np.concatenate(pieces) for pieces in (items, weights, codes)]
+        return Bags._make([starts, sizes, *together])
 
     def _encode(
         self,
@@ -124,6 +128,7 @@ class Bagger:
             np.ascontiguousarray(np.concatenate([p.sizes for p in pieces], axis=-1)[:, order]),
             np.concatenate([piece.items for piece in pieces]),
             np.concatenate([piece.weights for piece in pieces]),
+            np.concatenate([piece.codes for piece in pieces]),
         )
 
     def row_bytes(self, position: int, rows: pa.RecordBatch, bags: Bags) -> NDArray[np.int64]:
@@ -168,6 +173,14 @@ class Bagger:
     def nbytes(self) -> int:
         """Bytes of the numberings."""
         return sum(interner.nbytes() for interner in self.interners.values())
+
+
+def set_codes(bags: Bags, number: int) -> NDArray[np.uint64]:
+    """Return a code of every set of a join, for draws that depend on what a tuple holds."""
+    added = np.append(np.uint64(0), np.cumsum(bags.codes))
+    start = bags.starts[number]
+    codes: NDArray[np.uint64] = added[start + bags.sizes[number]] - added[start]
+    return codes
 
 
 def _first_is_contained(join: JoinPlan) -> bool:

@@ -2,7 +2,7 @@
 
 Let tuple u be the oldest member of m(u) exact results and of e(u) emitted ones; l(u) = m(u) - e(u)
 are missed, L the sum of all l(u). Tuples are kept aside independently, each with its own chance
-p(u), by a draw that neither the join nor its policy sees (``kernels/recall.py``). Then
+p(u), by a draw that neither the join nor its policy sees (``kernels/sample.py``). Then
 
     L' = sum over the kept of l(u) / p(u)
 
@@ -14,25 +14,29 @@ keys, which needs the heavy ones known beforehand). ``interval.py`` makes an int
 
 Memory: an eighth of the budget in tuples, at least 256 and at most 4,096 (:func:`room`), of about
 a hundred bytes each and beside the budget; with joins of more than two streams, 80 bytes more each.
+Joins on sets keep eight items a tuple, or fewer tuples; there the sample is part of a budget in
+bytes.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.core.interval import Watched
 from bankfull.core.plan import NEVER, Plan
+from bankfull.kernels import keptsets as ks
 from bankfull.kernels import memory as m
-from bankfull.kernels import recall as k
+from bankfull.kernels import sample as k
 from bankfull.spec import Equal
 
 #: Tuples kept aside: this part of the budget, within these bounds.
 _PART, _LEAST, _MOST = 8, 256, 4096
-#: What a stored tuple takes about, for budgets in bytes.
-_TUPLE_BYTES = 512
+#: What a stored tuple takes about, for budgets in bytes; and at least so many are kept of sets.
+_TUPLE_BYTES, _LEAST_SETS = 512, 32
 #: Tuples between two looks of the controller.
 PERIOD = 512
 #: How far a budget changes at a time; it shrinks when recall is above its target by more than
@@ -42,21 +46,42 @@ _GROW, _SHRINK, _SLACK, _SLACK_MOST = 2.0, 0.8, 0.2, 0.02
 _SURE = 0.01
 
 
-def room(budget: int, in_bytes: bool) -> int:
-    """Return how many tuples are kept aside beside a budget."""
-    tuples = budget // _TUPLE_BYTES if in_bytes else budget
-    return min(max(tuples // _PART, _LEAST), _MOST)
+def room(plan: Plan, budget: int) -> int:
+    """Return how many tuples are kept aside for a budget."""
+    assert plan.shed is not None
+    if not plan.shed.in_bytes:
+        return min(max(budget // _PART, _LEAST), _MOST)
+    if _has_sets(plan):
+        return min(max(budget // _PART // _bytes_each(plan), _LEAST_SETS), _MOST)
+    return min(max(budget // _TUPLE_BYTES // _PART, _LEAST), _MOST)
+
+
+def nbytes(plan: Plan, budget: int) -> int:
+    """Return what the sample takes of a budget in bytes, where it is part of it."""
+    return room(plan, budget) * _bytes_each(plan) if _has_sets(plan) else 0
+
+
+def _bytes_each(plan: Plan) -> int:
+    """Return what a kept tuple takes at most in joins on sets, of which some may be wide."""
+    joins = len(plan.joins)
+    wide = k.WIDE * joins * any(len(join.streams) > 2 for join in plan.joins)
+    listed = 8 * joins * 4  # in arrays of up to four elements for each tuple there is room for
+    posting = 16 + 8 + 8 + 8 * joins * 2
+    return 8 * (k.LINKS + k.SINCE + wide + 5 * joins + 2) + listed + ks.ITEMS * posting
+
+
+def _has_sets(plan: Plan) -> bool:
+    return any(not isinstance(join.predicate, Equal) for join in plan.joins)
 
 
 def can_watch(plan: Plan) -> bool:
-    """Tell whether recall can be estimated: of keys, by time if the streams are more than two.
+    """Tell whether recall can be estimated: by time if the streams of a join are more than two.
 
     Then all windows must be equally long: what came after a tuple is in its window as long as that
     tuple is in its own, and need not be kept one by one.
     """
     return all(
-        isinstance(join.predicate, Equal)
-        and (len(join.streams) == 2 or (len(set(join.span)) == 1 and join.span[0] < NEVER))
+        len(join.streams) == 2 or (len(set(join.span)) == 1 and join.span[0] < NEVER)
         for join in plan.joins
     )
 
@@ -68,34 +93,102 @@ def is_guessed(plan: Plan) -> bool:
     return wide and any(column >= 0 for column in plan.shed.importance)
 
 
-def new_watch(plan: Plan, most: int) -> k.Watch:
-    """Return what is known before the first tuple, to keep up to ``most`` aside one day."""
-    joins = len(plan.joins)
+def new_watch(plan: Plan, sets: m.Sets | None) -> k.Watch:
+    """Return what is known before the first tuple; ``sets`` is what the store knows of them."""
+    assert plan.shed is not None
+    joins, most = len(plan.joins), room(plan, plan.shed.budget)
     wide = any(len(join.streams) > 2 for join in plan.joins)
+    kept = None
+    if sets is not None:
+        kept = ks.KeptSets(
+            posts=np.zeros((0, 4), np.int32),
+            codes=np.zeros(0, np.uint64),
+            weights=np.zeros(0),
+            chains=_lists(joins, ks.ITEMS * most // 2),
+            heads=np.zeros((0, 2 * joins), np.int64),
+            marks=np.zeros(0, np.int64),
+            shared=np.zeros(0),
+            at_least=sets.at_least,
+            now=np.array([m.NONE, 0, 0], np.int64),
+        )
     return k.Watch(
         np.zeros((0, k.LINKS + 2 * joins), np.int64),
         np.zeros((0, k.SINCE + (k.WIDE * joins if wide else 0))),
         np.zeros((0, joins), np.uint64),
-        np.full(joins << (2 * most - 1).bit_length(), m.NONE, np.int64),
+        _lists(joins, most),
         np.zeros(len(plan.streams), np.int64),
         np.array([m.NONE, 0, 0], np.int64),
         np.ones(1),
         np.zeros((3, 5)),
+        kept,
     )
 
 
-def with_slots(watch: k.Watch, slots: int) -> k.Watch:
-    """Have at least so many slots."""
+def _lists(joins: int, most: int) -> NDArray[np.int64]:
+    """Return where lists of so many members begin: at twice as many places, of each join."""
+    return np.full(joins << (2 * most - 1).bit_length(), m.NONE, np.int64)
+
+
+def with_room(watch: k.Watch, slots: int, largest: int, weighted: bool) -> k.Watch:
+    """Have room for so many tuples, where the largest set that comes has so many items."""
+    watch = _with_slots(watch, slots)
+    return watch if watch.sets is None else _with_items(watch, slots, largest, weighted)
+
+
+def _with_slots(watch: k.Watch, slots: int) -> k.Watch:
     have = len(watch.whole)
     if slots <= have:
         return watch
-    whole = np.full((slots, watch.whole.shape[1]), m.NONE, np.int64)
-    real = np.zeros((slots, watch.real.shape[1]))
-    codes = np.zeros((slots, watch.codes.shape[1]), np.uint64)
-    whole[:have], real[:have], codes[:have] = watch.whole, watch.real, watch.codes
+    whole = _longer(watch.whole, slots, m.NONE)
     whole[have:, k.LINKS] = [*range(have + 1, slots), int(watch.now[k.FREE])]
     watch.now[k.FREE] = have
-    return watch._replace(whole=whole, real=real, codes=codes)
+    kept = watch.sets
+    if kept is not None:
+        kept = kept._replace(
+            heads=_longer(kept.heads, slots, m.NONE),
+            marks=_longer(kept.marks, slots),
+            shared=_longer(kept.shared, slots),
+        )
+    return watch._replace(
+        whole=whole,
+        real=_longer(watch.real, slots),
+        codes=_longer(watch.codes, slots),
+        sets=kept,
+    )
+
+
+def _with_items(watch: k.Watch, slots: int, largest: int, weighted: bool) -> k.Watch:
+    """Have postings for all slots, and for a set that comes when all of them are taken."""
+    kept = watch.sets
+    have, now = len(kept.posts), kept.now
+    wanted = max(ks.ITEMS * slots, int(now[ks.USED]), largest) + largest
+    if wanted <= have:
+        return watch
+    posts = _longer(kept.posts, wanted, m.NONE)
+    posts[have:, ks.NEXT] = [*range(have + 1, wanted), int(now[ks.FREE])]
+    now[ks.FREE] = have
+    weights = _longer(kept.weights, wanted) if weighted else kept.weights
+    fresh = kept._replace(posts=posts, codes=_longer(kept.codes, wanted), weights=weights)
+    return watch._replace(sets=fresh)
+
+
+def _longer(values: NDArray[Any], size: int, empty: int = 0) -> NDArray[Any]:
+    longer = np.full((size, *values.shape[1:]), empty, values.dtype)
+    longer[: len(values)] = values
+    return longer
+
+
+def arrays(watch: k.Watch | None) -> list[NDArray[Any]]:
+    """Return all arrays in one order."""
+    return [] if watch is None else [*watch[:-1], *(watch.sets or ())]
+
+
+def load(watch: k.Watch, given: list[NDArray[Any]]) -> tuple[k.Watch, int]:
+    """Take over what :func:`arrays` gave, from the front; returns how many that were too."""
+    count, sets = len(watch) - 1, watch.sets
+    if sets is not None:
+        sets = ks.KeptSets(*given[count : count + len(sets)])
+    return k.Watch._make([*given[:count], sets]), count + len(sets or ())
 
 
 def watched(watch: k.Watch, dropped: int) -> Watched:
@@ -151,12 +244,15 @@ def next_budget(watch: k.Watch, target: float, budget: int) -> int:
 
 __all__ = [
     "PERIOD",
+    "arrays",
     "can_watch",
     "is_due",
     "is_guessed",
+    "load",
+    "nbytes",
     "new_watch",
     "next_budget",
     "room",
     "watched",
-    "with_slots",
+    "with_room",
 ]

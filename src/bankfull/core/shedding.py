@@ -24,7 +24,7 @@ from bankfull.core.arrays import (
     row_bytes,
     same_keys,
 )
-from bankfull.core.bags import NO_BAGS, Bagger
+from bankfull.core.bags import NO_BAGS, Bagger, set_codes
 from bankfull.core.batch import Share
 from bankfull.core.emit import emit
 from bankfull.core.index import Found, unseen
@@ -36,7 +36,7 @@ from bankfull.core.slots import SPARE, Slots
 from bankfull.kernels import memory as m
 from bankfull.kernels.budget import Rules, fit_budget
 from bankfull.kernels.matches import Arrivals, Output
-from bankfull.kernels.recall import Watch, watch_join
+from bankfull.kernels.recall import watch_join
 from bankfull.kernels.shedjoin import KEYS_FULL, OUTPUT_FULL, shed_join
 from bankfull.kernels.slotsets import Bags
 
@@ -90,9 +90,8 @@ class Shedding:
             n in self.bagger.joins or keys.is_exact(j.types) for n, j in enumerate(plan.joins)
         ]
         self.work = Work(no_arrivals(joins))
-        most = recall.room(self.shed.budget, self.shed.in_bytes)
-        watched = recall.can_watch(plan) and not self.bagger
-        self.watch = recall.new_watch(plan, most) if watched else None
+        watched = recall.can_watch(plan)
+        self.watch = recall.new_watch(plan, self.memory.sets) if watched else None
         self.guessed = recall.is_guessed(plan)
         #: The most that the budget may be; at the last look at it: number and time of the tuple,
         #: tuples dropped.
@@ -131,7 +130,7 @@ class Shedding:
         keyed = np.zeros((len(joins), count), np.bool_)
         for number, join in enumerate(joins):
             if number in self.bagger.joins:
-                keyed[number] = bags.sizes[number] > 0
+                keyed[number], codes[number] = bags.sizes[number] > 0, set_codes(bags, number)
             elif position in join.streams:
                 columns = join.columns[join.streams.index(position)]
                 coded, absent = keys.encode([rows.column(c) for c in columns], join.types)
@@ -210,12 +209,13 @@ class Shedding:
         if self.watch is None:
             return
         stop, memory = self.work.next, self.memory
-        room = recall.room(self.rules.budget, self.shed.in_bytes)
-        self.watch = recall.with_slots(self.watch, room)
+        room = recall.room(self.plan, self.rules.budget)
+        largest = int(self.work.bags.sizes[:, start:stop].sum(axis=0).max(initial=0))
+        self.watch = recall.with_room(self.watch, room, largest, self.bagger.weighted)
         first = int(memory.now[m.SEQ_NEXT]) - (stop - start)
         slots = len(self.watch.whole)
         watch_join(
-            self.watch, room, self.work.arrivals, start, stop, found, count, first,
+            self.watch, room, self.work.arrivals, self.work.bags, start, stop, found, count, first,
             memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
             np.empty(slots, np.int64), np.empty((slots, 2)),
         )  # fmt: skip
@@ -296,8 +296,8 @@ class Shedding:
         """Return everything that decides, in one order."""
         own = [value for value in self.policy if isinstance(value, np.ndarray)]
         budget = np.array([self.rules.budget, *self.steered], np.int64)
-        known = self.bagger.arrays()
-        return [*self.slots.arrays(), *self.rules[-4:], budget, *(self.watch or ()), *known, *own]
+        known = [*recall.arrays(self.watch), *self.bagger.arrays()]
+        return [*self.slots.arrays(), *self.rules[-4:], budget, *known, *own]
 
     def load(self, arrays: list[NDArray[Any]]) -> None:
         """Take over what :meth:`arrays` gave."""
@@ -308,8 +308,8 @@ class Shedding:
         self.steered = arrays[count + 4][1:]
         count += 5
         if self.watch is not None:
-            self.watch = Watch(*arrays[count : count + len(self.watch)])
-            count += len(self.watch)
+            self.watch, more = recall.load(self.watch, arrays[count:])
+            count += more
         count += self.bagger.load(arrays[count:])
         own = iter(arrays[count:])
         values = [next(own) if isinstance(v, np.ndarray) else v for v in self.policy]
@@ -317,7 +317,7 @@ class Shedding:
 
     def nbytes(self) -> int:
         """Bytes of payload, slots, keys, the policy's own arrays and tuples kept aside."""
-        arrays: list[NDArray[Any]] = [*self.slots.arrays(), *(self.watch or ())]
+        arrays: list[NDArray[Any]] = [*self.slots.arrays(), *recall.arrays(self.watch)]
         arrays += [value for value in self.policy if isinstance(value, np.ndarray)]
         held = sum(a.nbytes for a in arrays) + self.bagger.nbytes()
         return held + sum(log.nbytes() for log in self.logs)
@@ -337,14 +337,15 @@ class Shedding:
     def _for_tuples(self, budget: int) -> int:
         """Return what a budget in bytes leaves for stored tuples where there are sets.
 
-        Items that nobody holds take some of it, and so do the policy and the slots and postings of
-        newcomers, a piece of the input at a time.
+        Items that nobody holds take some of it, and so do the policy, the sample for recall, and
+        the slots and postings of newcomers, a piece of the input at a time.
         """
         if not (self.bagger and self.shed.in_bytes):
             return budget
         own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
         newcomers = max(64, budget >> 13) * (self.slots.overhead + 8 * self.bagger.post_bytes)
         slack = budget // 64  # of arrays that grow by more than they need
+        own += recall.nbytes(self.plan, self.shed.budget) if recall.can_watch(self.plan) else 0
         return max(1, budget - 2 * budget // SPARE - slack - own - newcomers)
 
     def resize(self, share: Share) -> None:

@@ -74,13 +74,14 @@ _MARK, FOUND = 0, 1
 class Bags(NamedTuple):
     """The sets of arrivals: tuple i has ``sizes[join, i]`` items from ``starts[join, i]`` on.
 
-    Items are numbers (``intern.py``), in the order of their values.
+    Items are numbers (``intern.py``), in the order of their values; ``codes`` are hashes of them.
     """
 
     starts: Int64
     sizes: Int64
     items: NDArray[np.int32]
     weights: Float64
+    codes: NDArray[np.uint64]
 
 
 @rule(withsets.on_keys, Sets)
@@ -244,7 +245,7 @@ def agreeing(sets: Sets, memory: Memory, join: int, slot: int, stream: int) -> t
         found, compared = _multiply(sets, memory, join, slot, other)
     else:
         found, compared = _count(sets, memory, join, slot, stream, other)
-    _newest_first(sets, memory, found)
+    newest_first(sets.marks[:, FOUND], found, memory.whole[:, SEQ])
     return found, compared
 
 
@@ -314,18 +315,17 @@ def _multiply(sets: Sets, memory: Memory, join: int, slot: int, other: int) -> t
 
 
 @kernel
-def _newest_first(sets: Sets, memory: Memory, found: int) -> None:
+def newest_first(listed: Int64, found: int, numbers: Int64) -> None:
     """Put what was found in order (Shell's sort: mostly a handful, now and then a whole window)."""
-    listed, whole = sets.marks[:, FOUND], memory.whole
     gap = 1
     while 3 * gap + 1 < found:
         gap = 3 * gap + 1
     while gap > 0:
         for k in range(gap, found):
             x = listed[k]
-            seq = whole[x, SEQ]
+            number = numbers[x]
             at = k
-            while at >= gap and whole[listed[at - gap], SEQ] < seq:
+            while at >= gap and numbers[listed[at - gap]] < number:
                 listed[at] = listed[at - gap]
                 at -= gap
             listed[at] = x

@@ -1,8 +1,9 @@
 """What joins on sets add to every step: nothing, where a query has none.
 
-The first argument is ``memory.sets``. Where that is None these bodies are compiled, otherwise the
-rules of ``slotsets.py`` and ``sethooks.py``: a query without sets neither compiles nor runs any of
-it. What is said here holds for joins on keys.
+The first argument is ``memory.sets``, or ``watch.sets`` of the tuples kept aside for recall. Where
+that is None these bodies are compiled, otherwise the rules of ``slotsets.py``, ``sethooks.py`` and
+``keptsets.py``: a query without sets neither compiles nor runs any of it. What is said here holds
+for joins on keys.
 """
 
 from __future__ import annotations
@@ -92,3 +93,31 @@ def tell_agreement(
 @hook
 def count_company(sets: Any, policy: Any, memory: Any, slot: int, t: int, change: int) -> None:
     """Count and tell those that agree with a tuple that has come or goes."""
+
+
+# ------------------------------------------------------------------ tuples kept aside for recall
+
+
+@hook
+def near_items(
+    sets: Any, watch: Any, arrivals: Any, bags: Any, i: int,
+    join: int, joins: Any, side: int, near: Any,
+) -> int:  # fmt: skip
+    """List the kept tuples that an arrival joins with on sets, newest first; returns how many."""
+    return 0
+
+
+@hook
+def keep_items(sets: Any, bags: Any, i: int, kept: int) -> None:
+    """Write the items of a tuple that is kept aside down."""
+
+
+@hook
+def forget_items(sets: Any, kept: int) -> None:
+    """Forget the items of a tuple that is no longer kept."""
+
+
+@hook
+def filled(sets: Any, bags: Any, i: int, room: int) -> float:
+    """Return the part of the room for items that is taken, with those of arrival i (-1: nobody)."""
+    return 0.0
