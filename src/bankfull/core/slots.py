@@ -53,7 +53,9 @@ class Slots:
             streams=about_streams(plan, own),
             buffers=np.zeros((streams if own else 1, 3), np.int64),
             joins=about_joins(plan),
-            now=np.array([m.NONE, 0, -NEVER, 0, 0, m.NONE, 0, 0, NEVER, 0, 0], np.int64),
+            now=np.array([m.NONE, 0, -NEVER, 0, 0, m.NONE, 0, 0, NEVER, 0, 0, 0], np.int64),
+            sketch=np.zeros((streams, self._counters()), np.uint8),
+            sketched=np.zeros(streams, np.int64),
             sets=None,
         )
         #: Whether the number of items remembered is bounded at every tuple.
@@ -61,6 +63,17 @@ class Slots:
         if bagger:
             self._prepare_sets()
         self.make_room(64, 64)
+
+    def _counters(self) -> int:
+        """Return how many counters a stream has for keys that are forgotten."""
+        keyed = len(self.bagger.joins) < len(self.plan.joins)
+        if not keyed or (self.shed.policy.exact_keys and not self.shed.in_bytes):
+            return 0
+        if self.shed.in_bytes:
+            return 1 << max(
+                10, (self.shed.budget // SPARE // len(self.plan.streams)).bit_length() - 1
+            )
+        return 1 << min(max(16, (64 * self.shed.budget).bit_length()), 20)
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return all arrays in one order."""

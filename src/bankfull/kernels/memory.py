@@ -5,7 +5,8 @@ Tuples of one stream with one key of one join form a list, newest first; so do a
 stream by age. A *buffer* is what a budget bounds: one for all streams, or one a stream; its heap
 has the tuple that goes first at the top: smallest priority, then both ties, then the oldest.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
-policies; who calls the kernels keeps enough numbers free.
+policies; who calls the kernels keeps enough numbers free. A key that was forgotten and comes again
+finds its counts in a sketch (``sketch.py``).
 
 In a join on sets every item of a tuple is a key. A tuple's items are *postings*: rows of ``posts``,
 chained in the order of their values, each in the list of its item and stream, newest first too.
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels import withsets
+from bankfull.kernels import sketch, withsets
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
 from bankfull.kernels.hashing import GOLDEN
 
@@ -41,9 +42,10 @@ STREAM_WORDS = 11
 USED, CAPACITY, HEAPED = range(3)
 #: Elements of ``now``; of joins on sets: the first free posting, how many are not, the largest mark
 #: given out (``slotsets.py``), how many keys there may be, how many items are held (once for each
-#: stream), and at least how many must be before keys are numbered anew.
+#: stream), and at least how many must be before keys are numbered anew. KEYS_EVER also counts keys
+#: that are forgotten.
 FREE, SEQ_NEXT, TIME_NOW, KEYS_USED, DRAWS = range(5)
-POST_FREE, POSTS_USED, MARKED, KEYS_MOST, HELD, HELD_LEAST = range(5, 11)
+POST_FREE, POSTS_USED, MARKED, KEYS_MOST, HELD, HELD_LEAST, KEYS_EVER = range(5, 12)
 #: Columns of ``joins``: how many streams, then five each of streams, spans, rows; how it compares,
 #: which stream's sets must lie within, what an item of nobody else costs in bytes, and whether
 #: stored tuples that agree are counted.
@@ -81,6 +83,8 @@ class Memory(NamedTuple):
     buffers: Int64
     joins: Int64
     now: Int64
+    sketch: NDArray[np.uint8]
+    sketched: Int64
     sets: Sets | None
 
 
@@ -165,10 +169,39 @@ def pull(memory: Memory, slot: int) -> None:
 
 @inlined
 def key_number(memory: Memory, code: np.uint64, join: int) -> Any:
-    """Return the number of a key of a join; a new key gets the next one."""
+    """Return the number of a key of a join; a new key gets the next one, and its counts back."""
+    known = memory.now[KEYS_USED]
+    number = _number(memory, code, join)
+    if number == known:
+        before = 0.0
+        if memory.sketch.shape[1] > 0 and memory.joins[join, KIND] == EQUAL:
+            for stream in range(memory.sketch.shape[0]):
+                count = sketch.seen(memory.sketch, stream, _of_join(code, join))
+                memory.stats[number, stream] = count
+                before += count
+        memory.now[KEYS_EVER] += before == 0.0
+    return number
+
+
+@inlined
+def count_key(memory: Memory, key: int, stream: int) -> None:
+    """Count the arrival of a key of a join on keys."""
+    memory.stats[key, stream] += 1.0
+    if memory.sketch.shape[1] > 0:
+        code = _of_join(memory.codes[key, 0], int(memory.codes[key, 1]))
+        sketch.add(memory.sketch, memory.sketched, stream, code)
+
+
+@inlined
+def _of_join(code: np.uint64, join: int) -> Any:
+    return code ^ (np.uint64(join + 1) * GOLDEN)
+
+
+@inlined
+def _number(memory: Memory, code: np.uint64, join: int) -> Any:
     table = memory.table
     last = table.size - 1
-    mixed = (code ^ (np.uint64(join + 1) * GOLDEN)) * GOLDEN
+    mixed = _of_join(code, join) * GOLDEN
     at = np.int64(mixed >> np.uint64(32)) & last
     while True:
         number = table[at]
@@ -189,7 +222,7 @@ def number_again(memory: Memory, keep: Int64, codes: NDArray[np.uint64]) -> None
     """Fill an empty table with the keys numbered ``0`` to ``keep.size``, of the old ``codes``."""
     memory.now[KEYS_USED] = 0
     for i in range(keep.size):
-        key_number(memory, codes[keep[i], 0], int(codes[keep[i], 1]))
+        _number(memory, codes[keep[i], 0], int(codes[keep[i], 1]))
 
 
 @inlined

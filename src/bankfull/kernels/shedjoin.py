@@ -62,6 +62,7 @@ from bankfull.kernels.memory import (
     USED,
     WIDTH,
     Memory,
+    count_key,
     draw,
     goes_before,
     key_number,
@@ -167,7 +168,7 @@ def shed_join(
         for join in range(joins):
             key = memory.whole[slot, LINKS + 3 * join]
             if key >= 0 and on_keys(memory, join):
-                memory.stats[key, s] += 1.0
+                count_key(memory, key, s)
                 hooks.arrived(policy, memory, key, s, arrivals.importance[i], t)
                 if hooks.watches_agreement(policy):
                     _tell_agreement(policy, memory, join, key, s, t)

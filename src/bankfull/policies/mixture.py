@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bankfull.kernels.compiler import Float64, inlined, kernel
-from bankfull.kernels.memory import KEYS_USED, MEMBER, WIDTH, Memory
+from bankfull.kernels.memory import KEYS_EVER, MEMBER, WIDTH, Memory
 
 #: Decayed counts have half-lives of 4, 1, 1/4, 1/16, 1/64 and 1/256 windows; another never decays.
 LIVES = 7
@@ -81,7 +81,7 @@ def prepare(policy: Any, memory: Memory, now: float) -> None:
                 factors[1, life] = both + (shares[LIVES + life] / others if others > 1e-9 else 0.0)
                 factors[0, life] *= arrivals
                 factors[1, life] *= arrivals
-            factors[2, 0] = arrivals * shares[ESTIMATORS - 1] / (1.0 + memory.now[KEYS_USED])
+            factors[2, 0] = arrivals * shares[ESTIMATORS - 1] / (1.0 + memory.now[KEYS_EVER])
 
 
 @inlined
@@ -107,7 +107,11 @@ def find_chance(policy: Any, memory: Memory, join: int, key: int, o: int, now: f
 
 @inlined
 def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now: float) -> None:
-    """Let the estimators that saw this arrival coming have more to say."""
+    """Let the estimators that saw this arrival coming have more to say.
+
+    A key that nobody has seen teaches nothing of those that were seen, which alone are compared:
+    learned from, it would speak for the estimator that knows nothing (``docs/decisions/0010``).
+    """
     chances, shares, about = policy.chances, policy.shares[join, o], memory.stats[key]
     streams = memory.streams.shape[0]
     _refresh_totals(policy, memory, join, now)
@@ -126,10 +130,13 @@ def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now:
         chances[life] = count / total if total > 1e-9 else 0.0
         chances[LIVES + life] = others / totals if totals > 1e-9 else 0.0
         chances[2 * LIVES + life] = (count + others) / both if both > 1e-9 else 0.0
-    chances[ESTIMATORS - 1] = 1.0 / (1.0 + memory.now[KEYS_USED])
-    mixed = 0.0
+    chances[ESTIMATORS - 1] = 1.0 / (1.0 + memory.now[KEYS_EVER])
+    mixed, seen = 0.0, False
     for estimator in range(ESTIMATORS):
         mixed += shares[estimator] * chances[estimator]
+        seen = seen or (estimator < ESTIMATORS - 1 and chances[estimator] > 0.0)
+    if not seen:
+        return
     rate = max(policy.rate, 2.0 / (20.0 + policy.totals[join, o, _FADING]))
     for estimator in range(ESTIMATORS):
         follows = shares[estimator] * chances[estimator] / mixed
