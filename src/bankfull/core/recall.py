@@ -13,9 +13,8 @@ many are kept, not one large number that is either in the sample or not (why not
 keys, which needs the heavy ones known beforehand). ``interval.py`` makes an interval of it.
 
 Memory: an eighth of the budget in tuples, at least 256 and at most 4,096 (:func:`room`), of about
-a hundred bytes each and beside the budget; with joins of more than two streams, 80 bytes more each.
-Joins on sets keep eight items a tuple, or fewer tuples; there the sample is part of a budget in
-bytes.
+150 bytes each; with joins of more than two streams, 80 bytes more each. Joins on sets keep eight
+items a tuple, or fewer tuples. Of a budget in bytes the sample is a part, up to a sixteenth.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from bankfull.spec import Equal
 
 #: Tuples kept aside: this part of the budget, within these bounds.
 _PART, _LEAST, _MOST = 8, 256, 4096
-#: What a stored tuple takes about, for budgets in bytes; and at least so many are kept of sets.
-_TUPLE_BYTES, _LEAST_SETS = 512, 32
+#: Of a budget in bytes the sample is a part, of at least so many tuples.
+_PART_OF_BYTES, _LEAST_IN_BYTES = 16, 32
 #: Tuples between two looks of the controller.
 PERIOD = 512
 #: How far a budget changes at a time; it shrinks when recall is above its target by more than
@@ -49,29 +48,25 @@ _SURE = 0.01
 def room(plan: Plan, budget: int) -> int:
     """Return how many tuples are kept aside for a budget."""
     assert plan.shed is not None
-    if not plan.shed.in_bytes:
-        return min(max(budget // _PART, _LEAST), _MOST)
-    if _has_sets(plan):
-        return min(max(budget // _PART // _bytes_each(plan), _LEAST_SETS), _MOST)
-    return min(max(budget // _TUPLE_BYTES // _PART, _LEAST), _MOST)
+    if plan.shed.in_bytes:
+        return min(max(budget // _PART_OF_BYTES // _bytes_each(plan), _LEAST_IN_BYTES), _MOST)
+    return min(max(budget // _PART, _LEAST), _MOST)
 
 
 def nbytes(plan: Plan, budget: int) -> int:
-    """Return what the sample takes of a budget in bytes, where it is part of it."""
-    return room(plan, budget) * _bytes_each(plan) if _has_sets(plan) else 0
+    """Return what the sample takes of a budget in bytes."""
+    return room(plan, budget) * _bytes_each(plan) if can_watch(plan) else 0
 
 
 def _bytes_each(plan: Plan) -> int:
-    """Return what a kept tuple takes at most in joins on sets, of which some may be wide."""
+    """Return what a kept tuple takes at most."""
     joins = len(plan.joins)
     wide = k.WIDE * joins * any(len(join.streams) > 2 for join in plan.joins)
     listed = 8 * joins * 4  # in arrays of up to four elements for each tuple there is room for
-    posting = 16 + 8 + 8 + 8 * joins * 2
-    return 8 * (k.LINKS + k.SINCE + wide + 5 * joins + 2) + listed + ks.ITEMS * posting
-
-
-def _has_sets(plan: Plan) -> bool:
-    return any(not isinstance(join.predicate, Equal) for join in plan.joins)
+    kept = 8 * (k.LINKS + k.SINCE + wide + 3 * joins) + listed
+    if all(isinstance(join.predicate, Equal) for join in plan.joins):
+        return kept
+    return kept + 8 * (2 * joins + 2) + ks.ITEMS * (16 + 8 + 8 + 8 * joins * 2)
 
 
 def can_watch(plan: Plan) -> bool:

@@ -176,8 +176,8 @@ class Shedding:
                 work.arrivals, work.bags, self.memory, self.policy, self.rules, found, before, stop
             )
             if why == KEYS_FULL:
-                wanted = len(self.plan.joins) + int(work.bags.sizes[:, work.next].sum())
-                self.slots.forget_items(self.rules.budget, wanted)
+                wanted = len(self.plan.joins) + int(work.bags.sizes[:, work.next :][:, :1].sum())
+                self.slots.forget_idle(self.rules.budget, wanted)
             if why == OUTPUT_FULL and self.work.next == before:
                 room *= 2  # one tuple has more results than fit
                 continue
@@ -335,18 +335,18 @@ class Shedding:
             self.memory.buffers[buffer, m.CAPACITY] = max(1, int(budget * share + 1e-9))
 
     def _for_tuples(self, budget: int) -> int:
-        """Return what a budget in bytes leaves for stored tuples where there are sets.
+        """Return what a budget in bytes leaves for stored tuples and their keys.
 
-        Items that nobody holds take some of it, and so do the policy, the sample for recall, and
-        the slots and postings of newcomers, a piece of the input at a time.
+        Keys that nobody holds, counts of those forgotten, the policy, the sample for recall and
+        the postings of newcomers take some of it. At least a quarter is left.
         """
-        if not (self.bagger and self.shed.in_bytes):
+        if not self.shed.in_bytes:
             return budget
         own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
-        newcomers = max(64, budget >> 13) * (self.slots.overhead + 8 * self.bagger.post_bytes)
+        newcomers = max(64, budget >> 13) * 8 * self.bagger.post_bytes if self.bagger else 0
         slack = budget // 64  # of arrays that grow by more than they need
-        own += recall.nbytes(self.plan, self.shed.budget) if recall.can_watch(self.plan) else 0
-        return max(1, budget - 2 * budget // SPARE - slack - own - newcomers)
+        own += self.memory.sketch.nbytes + recall.nbytes(self.plan, budget)
+        return max(1, budget // 4, budget - 2 * budget // SPARE - slack - own - newcomers)
 
     def resize(self, share: Share) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
@@ -372,16 +372,16 @@ class Shedding:
 
     def _make_room(self, start: int, stop: int) -> None:
         period = self.slots.period(self.rules.budget)
-        if int(self.memory.now[m.SEQ_NEXT]) % period == 0 and not self.slots.bounded:
+        if int(self.memory.now[m.SEQ_NEXT]) % period == 0 and not self.shed.in_bytes:
             self.slots.forget_keys(period)
         arrivals = stop - start
         stored = int(self.memory.buffers[:, m.HEAPED].sum())
         slots = stored + arrivals
-        if not self.shed.in_bytes:
-            slots = min(slots, self.shed.budget)
+        least = self.slots.overhead if self.shed.in_bytes else 1
+        slots = min(slots, max(stored, self.rules.room // least))
         items = int(self.work.bags.sizes[:, start:stop].sum())
         numbers = int(self.memory.now[m.KEYS_USED]) + arrivals * len(self.plan.joins) + items
-        if self.slots.bounded:
+        if self.shed.in_bytes:
             numbers = min(numbers, int(self.memory.now[m.KEYS_MOST]))
         self.slots.make_room(slots + 1, numbers, items)
 

@@ -20,9 +20,10 @@ from bankfull.kernels import memory as m
 #: Tuples that are processed at a time: the most, and the least under a budget in bytes.
 _PERIOD, _SHORT = 1024, 64
 #: At least so many keys are remembered beyond those of stored tuples.
-_KEYS = 256
-#: In bytes, joins on sets remember items that nobody holds in up to this part of the budget.
-SPARE = 16
+_KEYS = 4096
+#: In bytes, keys that nobody holds are remembered in up to this part of the budget, and those
+#: that are forgotten are counted in as much.
+SPARE = 32
 
 
 class Slots:
@@ -35,13 +36,12 @@ class Slots:
         own = self.shed.shares is not None or self.shed.proportional
         self.words = m.LINKS + 3 * joins
         self.stats = streams * (1 + self.shed.policy.key_stats)
-        # A slot with a quarter to spare; nearly two keys, with their part of the hash table.
-        slot, key = 8 * (self.words + m.NOTE + m.NOTES + 1), 48 + 16 * streams + 8 * self.stats
+        # A slot with a quarter to spare; a key with its part of the hash table.
+        slot, key = 8 * (self.words + m.NOTE + m.NOTES + 1), 40 + 16 * streams + 8 * self.stats
         if bagger:
             slot += 24
-        self.key_bytes = key - 8 + ITEM_BYTES + 8 * TEXT_ROOM
-        keyed = len(bagger.joins) < joins
-        self.overhead = slot * 5 // 4 + keyed * key * 15 // 8
+        self.overhead = slot * 5 // 4
+        self.key_bytes = key + (ITEM_BYTES + 8 * TEXT_ROOM if bagger else 0)
         self.memory = m.Memory(
             whole=np.full((0, self.words), m.NONE, np.int64),
             real=np.zeros((0, m.NOTE + m.NOTES)),
@@ -58,8 +58,10 @@ class Slots:
             sketched=np.zeros(streams, np.int64),
             sets=None,
         )
-        #: Whether the number of items remembered is bounded at every tuple.
-        self.bounded = bool(bagger) and self.shed.in_bytes
+        if self.shed.in_bytes:  # the number of keys remembered is bounded at every tuple
+            self.memory.now[m.KEYS_MOST] = 0
+            self.memory.joins[:, m.KEY_BYTES] = key
+            self.memory.joins[list(bagger.joins), m.KEY_BYTES] = self.key_bytes
         if bagger:
             self._prepare_sets()
         self.make_room(64, 64)
@@ -90,7 +92,7 @@ class Slots:
         return count
 
     def _prepare_sets(self) -> None:
-        """Describe joins on sets to the kernel; their items cost bytes of their own."""
+        """Describe joins on sets to the kernel."""
         counted = self.shed.policy.counts_partners
         sets = m.Sets(
             posts=np.zeros((0, m.POST_WORDS), np.int32),
@@ -100,10 +102,6 @@ class Slots:
             at_least=self.bagger.describe(self.memory.joins, counted),
         )
         self.memory = self.memory._replace(sets=sets)
-        if self.bounded:
-            self.memory.now[m.KEYS_MOST] = 0
-        if self.shed.in_bytes:
-            self.memory.joins[list(self.bagger.joins), m.KEY_BYTES] = self.key_bytes
 
     def period(self, budget: int) -> int:
         """Return after how many tuples keys that nobody stored holds are forgotten.
@@ -157,8 +155,8 @@ class Slots:
         weights[:have] = sets.weights
         self.memory = self.memory._replace(sets=sets._replace(posts=posts, weights=weights))
 
-    def forget_items(self, budget: int, wanted: int) -> None:
-        """Forget items that nobody holds, the rarest first, so that ``wanted`` new keys fit."""
+    def forget_idle(self, budget: int, wanted: int) -> None:
+        """Forget keys that nobody holds, the rarest first, so that ``wanted`` new ones fit."""
         memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
         held = memory.lists[:used, 1::2].sum(axis=1) > 0
         spare = max(16, budget // SPARE // self.key_bytes)
@@ -177,20 +175,19 @@ class Slots:
             self._number_keys(np.arange(used), len(self.memory.codes))
 
     def forget_keys(self, period: int) -> None:
-        """Forget keys of nobody stored, the rarest first, where the policy allows it."""
+        """Forget keys of nobody stored, the rarest first, where the policy allows it.
+
+        For budgets in tuples. To forget takes a look at all keys, so not for every few new ones.
+        """
         memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
         held = memory.lists[:used, 1::2].sum(axis=1) > 0
-        stored = int(memory.buffers[:, m.HEAPED].sum())
-        spare = max(_KEYS, stored // 2) if self.shed.in_bytes else max(16 * _KEYS, stored)
-        most = int(held.sum()) + spare
-        # To forget takes a look at all keys: where there is room, not for every few new ones.
-        enough = most if self.shed.in_bytes else 2 * most
-        if used <= enough or (self.shed.policy.exact_keys and not self.shed.in_bytes):
+        most = int(held.sum()) + max(_KEYS, int(memory.buffers[:, m.HEAPED].sum()))
+        if used <= 2 * most or self.shed.policy.exact_keys:
             return
         seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
         seen[held] = np.inf
         keep = np.sort(np.argsort(-seen, kind="stable")[:most])
-        self._number_keys(keep, enough + enough // 8 + period * len(self.plan.joins))
+        self._number_keys(keep, 2 * most + most // 4 + period * len(self.plan.joins))
 
     def _number_keys(self, keep: NDArray[np.int64], wanted: int) -> None:
         """Number these keys anew, in tables with room for ``wanted``."""

@@ -299,6 +299,9 @@ def link(memory: Memory, slot: int) -> None:
                 whole[first, at + 2] = slot
             memory.lists[key, 2 * stream] = slot
             memory.lists[key, 2 * stream + 1] += 1
+            if first < 0:  # who is the first to hold a key pays for it
+                memory.buffers[whole[slot, BUFFER], USED] += memory.joins[join, KEY_BYTES]
+                memory.now[HELD] += 1
 
 
 @inlined
@@ -331,10 +334,47 @@ def unlink(memory: Memory, slot: int) -> None:
             if after >= 0:
                 whole[after, at + 2] = before
             memory.lists[key, 2 * stream + 1] -= 1
+            if memory.lists[key, 2 * stream + 1] == 0:
+                memory.buffers[whole[slot, BUFFER], USED] -= memory.joins[join, KEY_BYTES]
+                memory.now[HELD] -= 1
     memory.buffers[whole[slot, BUFFER], USED] -= whole[slot, SIZE]
     whole[slot, STREAM] = NONE
     whole[slot, OLDER] = memory.now[FREE]
     memory.now[FREE] = slot
+
+
+@inlined
+def extra_bytes(memory: Memory, slot: int, stream: int, alone: bool) -> Any:
+    """Return what a newcomer's keys cost: all (``alone``), or those nobody of its stream holds."""
+    total = withsets.extra_bytes(memory.sets, memory, slot, stream, alone)
+    for join in range(memory.joins.shape[0]):
+        key = memory.whole[slot, LINKS + 3 * join]
+        if key >= 0 and on_keys(memory, join) and (alone or held(memory, key, stream) == 0):
+            total += memory.joins[join, KEY_BYTES]
+    return total
+
+
+@inlined
+def keys_fit(memory: Memory, bags: Any, i: int) -> bool:
+    """Tell whether an arrival's keys may all be new, and not too many numbers lie idle."""
+    now = memory.now
+    wanted = memory.joins.shape[0] + withsets.items_of(memory.sets, bags, i)
+    fits = now[KEYS_USED] + wanted <= now[KEYS_MOST]
+    return fits and now[HELD] >= now[HELD_LEAST]  # type: ignore[no-any-return]
+
+
+@inlined
+def bytes_of(memory: Memory, slot: int) -> float:
+    """Return what a stored tuple takes, with its part of the keys that it shares with others."""
+    stream, total = memory.whole[slot, STREAM], float(memory.whole[slot, SIZE])
+    for join in range(memory.joins.shape[0]):
+        if memory.joins[join, KEY_BYTES] > 0:
+            place = first_key(memory, slot, join)
+            while place >= 0:
+                holders = max(1, held(memory, key_at(memory, join, place), stream))
+                total += memory.joins[join, KEY_BYTES] / holders
+                place = next_key(memory, join, place)
+    return total
 
 
 @inlined

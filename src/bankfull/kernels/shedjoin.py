@@ -64,8 +64,10 @@ from bankfull.kernels.memory import (
     Memory,
     count_key,
     draw,
+    extra_bytes,
     goes_before,
     key_number,
+    keys_fit,
     link,
     listed,
     on_keys,
@@ -120,7 +122,7 @@ def shed_join(
     compared = 0
     joins = memory.joins.shape[0]
     for i in range(start, stop):
-        if not withsets.keys_fit(memory.sets, memory, bags, i):
+        if not keys_fit(memory, bags, i):
             return i, count, compared, KEYS_FULL
         s = arrivals.streams[i]
         t = arrivals.times[i]
@@ -200,7 +202,7 @@ def _admit(
     s, t, size = arrivals.streams[i], arrivals.times[i], arrivals.sizes[i]
     about = memory.streams[s]
     buffer = about[OWN_BUFFER]
-    alone = size + withsets.extra_bytes(memory.sets, memory, slot, s, True)
+    alone = size + extra_bytes(memory, slot, s, True)
     dropped = alone > memory.buffers[buffer, CAPACITY]
     if rules.sample[s] > 0.0:
         dropped = dropped or draw(rules.seed + 1, seq) < rules.sample[s]
@@ -215,7 +217,7 @@ def _admit(
     if hooks.competes(policy):
         hooks.enter(policy, memory, slot, t)
     while True:
-        wanted = size + withsets.extra_bytes(memory.sets, memory, slot, s, False)
+        wanted = size + extra_bytes(memory, slot, s, False)
         if memory.buffers[buffer, USED] + wanted <= memory.buffers[buffer, CAPACITY]:
             break
         least = victim(policy, memory, buffer, t, rules.seed)

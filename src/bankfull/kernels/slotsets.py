@@ -34,10 +34,7 @@ from bankfull.kernels.memory import (
     CONTAINS,
     EQUAL,
     HELD,
-    HELD_LEAST,
     KEY_BYTES,
-    KEYS_MOST,
-    KEYS_USED,
     KIND,
     LINKS,
     MARKED,
@@ -213,7 +210,7 @@ def _forgo(sets: Sets, memory: Memory, slot: int) -> None:
 def _extra_bytes(sets: Sets, memory: Memory, slot: int, stream: int, alone: bool) -> Any:
     total = 0
     for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KEY_BYTES] > 0:
+        if memory.joins[join, KIND] != EQUAL and memory.joins[join, KEY_BYTES] > 0:
             post = memory.whole[slot, LINKS + 3 * join]
             while post >= 0:
                 if alone or memory.lists[sets.posts[post, POST_KEY], 2 * stream + 1] == 0:
@@ -222,15 +219,12 @@ def _extra_bytes(sets: Sets, memory: Memory, slot: int, stream: int, alone: bool
     return total
 
 
-@rule(withsets.keys_fit, Sets)
-def _keys_fit(sets: Sets, memory: Memory, bags: Bags, i: int) -> bool:
-    """Tell also whether not too many numbers lie idle."""
-    wanted = memory.joins.shape[0]
+@rule(withsets.items_of, Sets)
+def _items_of(sets: Sets, bags: Bags, i: int) -> Any:
+    items: Any = np.int64(0)
     for join in range(bags.sizes.shape[0]):
-        wanted += bags.sizes[join, i]
-    now = memory.now
-    fits = now[KEYS_USED] + wanted <= now[KEYS_MOST]
-    return fits and now[HELD] >= now[HELD_LEAST]  # type: ignore[no-any-return]
+        items += bags.sizes[join, i]
+    return items
 
 
 @kernel

@@ -20,11 +20,11 @@ from bankfull.kernels.memory import (
     OLDEST,
     PRIORITY,
     SEQ_NEXT,
-    SIZE,
     STREAM,
     TIME,
     WIDTH,
     Memory,
+    bytes_of,
     first_key,
     goes_before,
     key_at,
@@ -190,7 +190,7 @@ def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
     index = policy.ages[memory.whole[slot, STREAM], 2, _age(policy, memory, slot, now)]
-    memory.real[slot, PRIORITY] = expected * index / memory.whole[slot, SIZE]
+    memory.real[slot, PRIORITY] = expected * index / bytes_of(memory, slot)
     return expected
 
 
