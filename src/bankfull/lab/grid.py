@@ -55,6 +55,7 @@ class LocalEngine:
     def __init__(self, processes: int | None = None) -> None:
         self.processes = processes or os.cpu_count() or 1
         self._pool: ProcessPoolExecutor | None = None
+        self._left = 0
 
     def submit(self, cells: Sequence[Cell]) -> Pending:
         """Take over a grid."""
@@ -62,9 +63,12 @@ class LocalEngine:
         return self._spread(texts) if self.processes > 1 else self._run_here(texts)
 
     def close(self) -> None:
-        """Give up what is not done."""
+        """Give up what is not done.
+
+        A pool that has nothing left is waited for: otherwise Python complains as it ends.
+        """
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.shutdown(wait=self._left == 0, cancel_futures=True)
 
     def _run_here(self, texts: Sequence[str]) -> Pending:
         def wait(progress: Progress) -> list[list[Record]]:
@@ -83,10 +87,12 @@ class LocalEngine:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self.processes, mp_context=get_context("spawn"))
         futures = [self._pool.submit(run_cell, text) for text in texts]
+        self._left += len(futures)
 
         def wait(progress: Progress) -> list[list[Record]]:
             for done, future in enumerate(as_completed(futures), 1):
                 future.result()
+                self._left -= 1
                 progress(done)
             return [json.loads(future.result()) for future in futures]
 

@@ -41,6 +41,7 @@ from bankfull.policies.mixture import (
     LIVES,
     WORDS,
     find_chance,
+    first_shares,
     learn,
     prepare,
 )
@@ -133,7 +134,7 @@ class Gain(Policy):
             shape.combine,
             shape.scale,
             np.zeros((*each, LIVES + 1)),
-            np.full((*each, ESTIMATORS), 1.0 / ESTIMATORS),
+            np.tile(first_shares(), (*each, 1)),
             np.zeros((*each, 3, LIVES)),
             np.zeros((streams, CLASSES)),
             np.tile(own, (streams, 1)),

@@ -25,6 +25,15 @@ _SOURCES = 3
 ESTIMATORS = _SOURCES * LIVES + 1
 #: The least share of an estimator: one that has never been right may be some day.
 _LEAST = 1e-6
+#: The share of the estimator that knows nothing before anything is known.
+_IGNORANCE = 0.9
+
+
+def first_shares() -> Float64:
+    """Return what the estimators have to say at first."""
+    shares = np.full(ESTIMATORS, (1.0 - _IGNORANCE) / (ESTIMATORS - 1))
+    shares[ESTIMATORS - 1] = _IGNORANCE
+    return shares
 
 
 @inlined

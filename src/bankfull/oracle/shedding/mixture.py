@@ -26,9 +26,9 @@ class Gain(Policy):
     The chance that the next tuple of stream o of a join has key k is estimated by fractions
     count(k) / count(any key), in counts that halve every 4, 1, 1/4, 1/16, 1/64, 1/256 windows or
     never, on o itself, on the join's other streams, or on all of them: 21 estimates, and 1 / (1 +
-    keys known). They are mixed by shares, equal at first. When o brings a k that came before, every
-    share moves to (share x estimate / mixture) by a step of max(rate, 2 / (20 + tuples of o so
-    far)), but is never below a millionth.
+    keys known). They are mixed by shares: at first 0.9 for the last, 0.1 for all others together.
+    When o brings a k that came before, every share moves to (share x estimate / mixture) by a step
+    of max(rate, 2 / (20 + tuples of o so far)), but is never below a millionth.
 
     Priority = index of the tuple's age x sum over joins and their other streams o of (o's part of
     all recent arrivals, half-life 1) x (mixture's chance of the tuple's key) x (mean importance of
@@ -175,8 +175,8 @@ class Gain(Policy):
         ]
 
     def _shares(self, number: int, o: int) -> list[float]:
-        count = 3 * len(LIVES) + 1
-        return self.shares.get((number, o), [1 / count] * count)
+        count = 3 * len(LIVES)
+        return self.shares.get((number, o), [0.1 / count] * count + [0.9])
 
     def _estimates(self, number: int, o: int, key: int, memory: Memory) -> list[float]:
         others = [s for s in memory.joins[number].streams if s != o]
