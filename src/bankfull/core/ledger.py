@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bankfull.core.interval import Recall, Watched
 
 #: Classes of importance in which losses are counted, a power of ten each.
@@ -112,3 +115,16 @@ class Ledger:
     def copy(self) -> Ledger:
         """Return an independent copy."""
         return Ledger.from_dict(self.as_dict())
+
+
+def by_importance(
+    names: list[str], lost: NDArray[np.int64]
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Return what was shed and evicted of every stream by class of importance; no zeros."""
+    return {
+        stream: {
+            what: {name: int(n) for name, n in zip(IMPORTANCE, counts, strict=True) if n}
+            for what, counts in zip(("shed", "evicted"), both, strict=True)
+        }
+        for stream, both in zip(names, lost, strict=True)
+    }

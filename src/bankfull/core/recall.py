@@ -88,10 +88,14 @@ def is_guessed(plan: Plan) -> bool:
     return wide and any(column >= 0 for column in plan.shed.importance)
 
 
-def new_watch(plan: Plan, sets: m.Sets | None) -> k.Watch:
-    """Return what is known before the first tuple; ``sets`` is what the store knows of them."""
-    assert plan.shed is not None
-    joins, most = len(plan.joins), room(plan, plan.shed.budget)
+def new_watch(plan: Plan, sets: m.Sets | None, budget: int) -> k.Watch | None:
+    """Return what is known before the first tuple, or None where recall cannot be estimated.
+
+    ``sets`` is what the store knows of them.
+    """
+    if not can_watch(plan):
+        return None
+    joins, most = len(plan.joins), room(plan, budget)
     wide = any(len(join.streams) > 2 for join in plan.joins)
     kept = None
     if sets is not None:
@@ -240,7 +244,6 @@ def next_budget(watch: k.Watch, target: float, budget: int) -> int:
 __all__ = [
     "PERIOD",
     "arrays",
-    "can_watch",
     "is_due",
     "is_guessed",
     "load",

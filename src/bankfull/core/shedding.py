@@ -29,7 +29,7 @@ from bankfull.core.batch import Share
 from bankfull.core.emit import emit
 from bankfull.core.index import Found, unseen
 from bankfull.core.interval import Watched
-from bankfull.core.ledger import IMPORTANCE, JoinLedger, StreamLedger
+from bankfull.core.ledger import IMPORTANCE, JoinLedger, StreamLedger, by_importance
 from bankfull.core.log import Log, uncounted
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.slots import SPARE, Slots
@@ -37,6 +37,7 @@ from bankfull.kernels import memory as m
 from bankfull.kernels.budget import Rules, fit_budget
 from bankfull.kernels.matches import Arrivals, Output
 from bankfull.kernels.recall import watch_join
+from bankfull.kernels.sample import Watch
 from bankfull.kernels.shedjoin import KEYS_FULL, OUTPUT_FULL, shed_join
 from bankfull.kernels.slotsets import Bags
 
@@ -90,8 +91,8 @@ class Shedding:
             n in self.bagger.joins or keys.is_exact(j.types) for n, j in enumerate(plan.joins)
         ]
         self.work = Work(no_arrivals(joins))
-        watched = recall.can_watch(plan)
-        self.watch = recall.new_watch(plan, self.memory.sets) if watched else None
+        self.watch: Watch | None = None
+        self._prepare(budget)
         self.guessed = recall.is_guessed(plan)
         #: The most that the budget may be; at the last look at it: number and time of the tuple,
         #: tuples dropped.
@@ -275,17 +276,7 @@ class Shedding:
 
     def lost_by_importance(self) -> dict[str, dict[str, dict[str, int]]]:
         """Return how many tuples were shed and evicted, by stream and class of importance."""
-        return {
-            stream.name: {
-                what: {
-                    name: int(count)
-                    for name, count in zip(IMPORTANCE, counts, strict=True)
-                    if count
-                }
-                for what, counts in zip(("shed", "evicted"), lost, strict=True)
-            }
-            for stream, lost in zip(self.plan.streams, self.rules.lost, strict=True)
-        }
+        return by_importance([stream.name for stream in self.plan.streams], self.rules.lost)
 
     def tidy(self) -> None:
         """Keep payload of stored tuples only."""
@@ -324,6 +315,11 @@ class Shedding:
 
     # ------------------------------------------------------------------------------- the arrays
 
+    def _prepare(self, budget: int) -> None:
+        """Have counts of forgotten keys and a sample for recall that fit a budget."""
+        self.slots.start_sketch(budget)
+        self.watch = recall.new_watch(self.plan, self.memory.sets, budget)
+
     def _divide(self, budget: int) -> None:
         """Give every buffer its part of the budget."""
         shares = self.shed.shares
@@ -345,13 +341,15 @@ class Shedding:
         own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
         newcomers = max(64, budget >> 13) * 8 * self.bagger.post_bytes if self.bagger else 0
         slack = budget // 64  # of arrays that grow by more than they need
-        own += self.memory.sketch.nbytes + recall.nbytes(self.plan, budget)
+        own += self.slots.sketch_bytes(budget) + recall.nbytes(self.plan, budget)
         return max(1, budget // 4, budget - 2 * budget // SPARE - slack - own - newcomers)
 
     def resize(self, share: Share) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
         self.rules = self.rules._replace(even=share.even, alike=share.alike)
         budget = max(1, int(self.shed.budget * share.memory))
+        if not self.memory.now[m.SEQ_NEXT]:
+            self._prepare(budget)
         if self.shed.recall is not None:
             self.steered[0] = budget
             budget = min(budget, self.rules.budget)

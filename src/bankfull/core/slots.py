@@ -54,7 +54,7 @@ class Slots:
             buffers=np.zeros((streams if own else 1, 3), np.int64),
             joins=about_joins(plan),
             now=np.array([m.NONE, 0, -NEVER, 0, 0, m.NONE, 0, 0, NEVER, 0, 0, 0], np.int64),
-            sketch=np.zeros((streams, self._counters()), np.uint8),
+            sketch=np.zeros((streams, 0), np.uint8),
             sketched=np.zeros(streams, np.int64),
             sets=None,
         )
@@ -66,16 +66,21 @@ class Slots:
             self._prepare_sets()
         self.make_room(64, 64)
 
-    def _counters(self) -> int:
-        """Return how many counters a stream has for keys that are forgotten."""
+    def start_sketch(self, budget: int) -> None:
+        """Have counters for keys that are forgotten."""
+        streams = len(self.plan.streams)
+        counters = np.zeros((streams, self.sketch_bytes(budget) // streams), np.uint8)
+        self.memory = self.memory._replace(sketch=counters)
+
+    def sketch_bytes(self, budget: int) -> int:
+        """Return how many counters there are, of all streams."""
+        streams = len(self.plan.streams)
         keyed = len(self.bagger.joins) < len(self.plan.joins)
         if not keyed or (self.shed.policy.exact_keys and not self.shed.in_bytes):
             return 0
         if self.shed.in_bytes:
-            return 1 << max(
-                10, (self.shed.budget // SPARE // len(self.plan.streams)).bit_length() - 1
-            )
-        return 1 << min(max(16, (64 * self.shed.budget).bit_length()), 20)
+            return streams << max(10, (budget // SPARE // streams).bit_length() - 1)
+        return streams << min(max(16, (64 * budget).bit_length()), 20)
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return all arrays in one order."""
