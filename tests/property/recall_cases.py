@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 import bankfull as bf
 from bankfull.spec import Shed
+
+Row = dict[str, Any]
 
 
 def pair(seed: int, count: int, keys: int, skew: float) -> list[pa.Table]:
@@ -37,6 +41,33 @@ def exact_pairs(tables: list[pa.Table], window: int) -> tuple[int, float, NDArra
         worth += float(np.minimum(vb[found], v).sum())
         times.append(np.maximum(tb[found], t))
     return total, worth, np.concatenate(times)
+
+
+def exact_worths(
+    rows: dict[str, list[dict[str, Any]]],
+    pair: str,
+    within: tuple[int, bool],
+    holds: Any,
+    worth: Any,
+) -> list[float]:
+    """Return the importance of every exact result of two streams: each pair is compared.
+
+    ``within`` is the window, and whether it counts tuples.
+    """
+    order = sorted(
+        (row["t"], "abc".index(name), n, name, row)
+        for name in pair
+        for n, row in enumerate(rows[name])
+    )
+    worths = []
+    for place, (t, _, _, name, row) in enumerate(order):
+        older = [one for one in order[:place] if one[3] != name]
+        for rank, (before, _, _, _, other) in enumerate(reversed(older)):
+            fits = rank < within[0] if within[1] else t - before <= within[0]
+            a, b = (row, other) if name == pair[0] else (other, row)
+            if fits and holds(a, b):
+                worths.append(worth(row["v"], other["v"]))
+    return worths
 
 
 def run(tables: list[pa.Table], window: int, shed: Shed) -> tuple[bf.api.Joined, pa.Table]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from recall_cases import exact_pairs, pair, run
+from recall_cases import exact_pairs, exact_worths, pair, run
 
 import bankfull as bf
 from bankfull.core import Ledger
@@ -39,23 +39,9 @@ def table(rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=pa.schema(list(zip(names, kinds, strict=True))))
 
 
-def exact_worths(
-    rows: dict[str, list[dict[str, Any]]], pair: str, key: str, window: int, counted: bool, how: str
-) -> list[float]:
-    """Return the importance of every exact result of one join, by brute force."""
-    order = sorted(
-        (row["t"], "abc".index(name), n, name, row)
-        for name in pair
-        for n, row in enumerate(rows[name])
-    )
-    worths = []
-    for place, (t, _, _, name, row) in enumerate(order):
-        older = [one for one in order[:place] if one[3] != name]
-        for rank, (before, _, _, _, other) in enumerate(reversed(older)):
-            fits = rank < window if counted else t - before <= window
-            if fits and row[key] is not None and row[key] == other[key]:
-                worths.append(WORTH[how](row["v"], other["v"]))
-    return worths
+def same(key: str) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
+    """Return whether two rows have one key."""
+    return lambda a, b: a[key] is not None and a[key] == b[key]
 
 
 @pytest.mark.parametrize("policy", ["fifo", "prob", "random"])
@@ -89,8 +75,9 @@ def test_oracle_all_kept_aside(policy: str) -> None:
             )
         )
         found = joined.read_all()
-        worths = [w for p, key in both
-                  for w in exact_worths(rows, p, key, window, counted, how)]  # fmt: skip
+        worths = []
+        for p, key in both:
+            worths += exact_worths(rows, p, (window, counted), same(key), WORTH[how])
         got = joined.recall
         assert got is not None
         assert got.estimate == got.low == got.high, f"seed {seed}"
@@ -114,7 +101,7 @@ def test_joins_of_many_keys_are_kept_apart() -> None:
     shed = bf.shed(bf.tuples(20), "fifo")
     joined = bf.joins(*(bf.join(*sides, on=k, within=90, name=k, overload=shed) for k in "xy"))
     found = joined.read_all().num_rows
-    exact = sum(len(exact_worths(rows, "ab", key, 90, False, "min")) for key in "xy")
+    exact = sum(len(exact_worths(rows, "ab", (90, False), same(key), min)) for key in "xy")
     assert 0 < found < exact
     assert joined.recall is not None
     assert joined.recall.estimate == pytest.approx(found / exact)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from recall_cases import Row, exact_worths
 
 import bankfull as bf
 from bankfull.kernels import keptsets as ks
 from bankfull.spec import Shed
 
-Row = dict[str, Any]
 PREDICATES = {
     "overlap": (bf.overlap("s", at_least=2), lambda a, b: len(a & b) >= 2),
     "subset": (bf.subset("s", "s"), lambda a, b: a <= b),
@@ -66,24 +66,6 @@ def draw_rows(dice: random.Random, count: int, weighted: bool, null: bool) -> di
     }
 
 
-def exact_worths(rows: dict[str, list[Row]], window: int, counted: bool, holds: Any) -> list[float]:
-    """Return the importance (min) of every exact result: each pair is compared."""
-    order = sorted(
-        (row["t"], "ab".index(name), n, name, row)
-        for name in "ab"
-        for n, row in enumerate(rows[name])
-    )
-    worths = []
-    for place, (t, _, _, name, row) in enumerate(order):
-        older = [one for one in order[:place] if one[3] != name]
-        for rank, (before, _, _, _, other) in enumerate(reversed(older)):
-            fits = rank < window if counted else t - before <= window
-            a, b = (row, other) if name == "a" else (other, row)
-            if fits and holds(a, b):
-                worths.append(min(row["v"], other["v"]))
-    return worths
-
-
 @pytest.mark.uncompiled
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside an equality"])
 @pytest.mark.parametrize("kind", [*PREDICATES, "similar"])
@@ -107,11 +89,12 @@ def test_oracle_all_kept_aside(kind: str, beside: bool) -> None:
         within = bf.rows(window) if counted else window
         shed = bf.shed(bf.tuples(dice.choice([3, 9, 15])), "prob", seed=seed)
         joined = bf.join(*sides, on=on, within=within, name="s", overload=shed)
-        worths = exact_worths(rows, window, counted, holds)
+        worths = exact_worths(rows, "ab", (window, counted), holds, min)
         if beside:
             other = bf.join(*sides, on="k", within=within, name="k", overload=shed)
             joined = bf.joins(joined, other)
-            worths += exact_worths(rows, window, counted, lambda a, b: a["k"] == b["k"])
+            equal = lambda a, b: a["k"] == b["k"]  # noqa: E731
+            worths += exact_worths(rows, "ab", (window, counted), equal, min)
         found, got = joined.read_all(), joined.recall
         assert got is not None
         assert got.estimate == got.low == got.high, f"seed {seed}"

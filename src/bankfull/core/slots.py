@@ -16,6 +16,7 @@ from bankfull.core.arrays import about_joins, about_streams
 from bankfull.core.bags import ITEM_BYTES, TEXT_ROOM, Bagger
 from bankfull.core.plan import NEVER, Plan
 from bankfull.kernels import memory as m
+from bankfull.kernels.keys import number_again
 
 #: Tuples that are processed at a time: the most, and the least under a budget in bytes.
 _PERIOD, _SHORT = 1024, 64
@@ -213,4 +214,4 @@ class Slots:
             memory.sets.posts[:, m.POST_KEY] = renumbered[memory.sets.posts[:, m.POST_KEY]]
         before = memory.codes
         self.memory = memory._replace(table=table, codes=codes, lists=lists, stats=stats)
-        m.number_again(self.memory, keep, before)
+        number_again(self.memory, keep, before)

@@ -5,8 +5,7 @@ Tuples of one stream with one key of one join form a list, newest first; so do a
 stream by age. A *buffer* is what a budget bounds: one for all streams, or one a stream; its heap
 has the tuple that goes first at the top: smallest priority, then both ties, then the oldest.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
-policies; who calls the kernels keeps enough numbers free. A key that was forgotten and comes again
-finds its counts in a sketch (``sketch.py``).
+policies (``keys.py``); who calls the kernels keeps enough numbers free.
 
 In a join on sets every item of a tuple is a key. A tuple's items are *postings*: rows of ``posts``,
 chained in the order of their values, each in the list of its item and stream, newest first too.
@@ -22,9 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels import sketch, withsets
+from bankfull.kernels import withsets
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
-from bankfull.kernels.hashing import GOLDEN
 
 NONE = -1
 #: Columns of ``whole``; COPY is 1 if another copy of the tuple is the one that is counted. From
@@ -168,64 +166,6 @@ def pull(memory: Memory, slot: int) -> None:
 
 
 @inlined
-def key_number(memory: Memory, code: np.uint64, join: int) -> Any:
-    """Return the number of a key of a join; a new key gets the next one, and its counts back."""
-    known = memory.now[KEYS_USED]
-    number = _number(memory, code, join)
-    if number == known:
-        before = 0.0
-        if memory.sketch.shape[1] > 0 and memory.joins[join, KIND] == EQUAL:
-            for stream in range(memory.sketch.shape[0]):
-                count = sketch.seen(memory.sketch, stream, _of_join(code, join))
-                memory.stats[number, stream] = count
-                before += count
-        memory.now[KEYS_EVER] += before == 0.0
-    return number
-
-
-@inlined
-def count_key(memory: Memory, key: int, stream: int) -> None:
-    """Count the arrival of a key of a join on keys."""
-    memory.stats[key, stream] += 1.0
-    if memory.sketch.shape[1] > 0:
-        code = _of_join(memory.codes[key, 0], int(memory.codes[key, 1]))
-        sketch.add(memory.sketch, memory.sketched, stream, code)
-
-
-@inlined
-def _of_join(code: np.uint64, join: int) -> Any:
-    return code ^ (np.uint64(join + 1) * GOLDEN)
-
-
-@inlined
-def _number(memory: Memory, code: np.uint64, join: int) -> Any:
-    table = memory.table
-    last = table.size - 1
-    mixed = _of_join(code, join) * GOLDEN
-    at = np.int64(mixed >> np.uint64(32)) & last
-    while True:
-        number = table[at]
-        if number < 0:
-            number = memory.now[KEYS_USED]
-            memory.now[KEYS_USED] = number + 1
-            table[at] = number
-            memory.codes[number, 0] = code
-            memory.codes[number, 1] = np.uint64(join)
-            return number
-        if memory.codes[number, 0] == code and memory.codes[number, 1] == np.uint64(join):
-            return number
-        at = (at + 1) & last
-
-
-@kernel
-def number_again(memory: Memory, keep: Int64, codes: NDArray[np.uint64]) -> None:
-    """Fill an empty table with the keys numbered ``0`` to ``keep.size``, of the old ``codes``."""
-    memory.now[KEYS_USED] = 0
-    for i in range(keep.size):
-        _number(memory, codes[keep[i], 0], int(codes[keep[i], 1]))
-
-
-@inlined
 def listed(memory: Memory, key: int, stream: int) -> Any:
     """Return the newest stored tuple of a stream with this key."""
     return memory.lists[key, 2 * stream]
@@ -341,40 +281,6 @@ def unlink(memory: Memory, slot: int) -> None:
     whole[slot, STREAM] = NONE
     whole[slot, OLDER] = memory.now[FREE]
     memory.now[FREE] = slot
-
-
-@inlined
-def extra_bytes(memory: Memory, slot: int, stream: int, alone: bool) -> Any:
-    """Return what a newcomer's keys cost: all (``alone``), or those nobody of its stream holds."""
-    total = withsets.extra_bytes(memory.sets, memory, slot, stream, alone)
-    for join in range(memory.joins.shape[0]):
-        key = memory.whole[slot, LINKS + 3 * join]
-        if key >= 0 and on_keys(memory, join) and (alone or held(memory, key, stream) == 0):
-            total += memory.joins[join, KEY_BYTES]
-    return total
-
-
-@inlined
-def keys_fit(memory: Memory, bags: Any, i: int) -> bool:
-    """Tell whether an arrival's keys may all be new, and not too many numbers lie idle."""
-    now = memory.now
-    wanted = memory.joins.shape[0] + withsets.items_of(memory.sets, bags, i)
-    fits = now[KEYS_USED] + wanted <= now[KEYS_MOST]
-    return fits and now[HELD] >= now[HELD_LEAST]  # type: ignore[no-any-return]
-
-
-@inlined
-def bytes_of(memory: Memory, slot: int) -> float:
-    """Return what a stored tuple takes, with its part of the keys that it shares with others."""
-    stream, total = memory.whole[slot, STREAM], float(memory.whole[slot, SIZE])
-    for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KEY_BYTES] > 0:
-            place = first_key(memory, slot, join)
-            while place >= 0:
-                holders = max(1, held(memory, key_at(memory, join, place), stream))
-                total += memory.joins[join, KEY_BYTES] / holders
-                place = next_key(memory, join, place)
-    return total
 
 
 @inlined

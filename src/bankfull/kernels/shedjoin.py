@@ -31,6 +31,7 @@ from bankfull.kernels.budget import (
     victim,
 )
 from bankfull.kernels.compiler import inlined, kernel, only_where
+from bankfull.kernels.keys import count_key, extra_bytes, key_number, keys_fit
 from bankfull.kernels.matches import Arrivals, Output, search, weigh_pairs
 from bankfull.kernels.memory import (
     ARRIVED,
@@ -62,12 +63,8 @@ from bankfull.kernels.memory import (
     USED,
     WIDTH,
     Memory,
-    count_key,
     draw,
-    extra_bytes,
     goes_before,
-    key_number,
-    keys_fit,
     link,
     listed,
     on_keys,

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from bankfull.kernels import withsets
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, rule
+from bankfull.kernels.keys import key_number
 from bankfull.kernels.memory import (
     ARRIVED,
     BUFFER,
@@ -59,7 +60,6 @@ from bankfull.kernels.memory import (
     USED,
     Memory,
     Sets,
-    key_number,
 )
 
 #: The item that stands for the empty set.

@@ -9,6 +9,7 @@ import numpy as np
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, rule
+from bankfull.kernels.keys import bytes_of
 from bankfull.kernels.memory import (
     HEAPED,
     IMPORTANCE,
@@ -24,7 +25,6 @@ from bankfull.kernels.memory import (
     TIME,
     WIDTH,
     Memory,
-    bytes_of,
     first_key,
     goes_before,
     key_at,
