@@ -62,8 +62,8 @@ class Joined:
     def recall(self) -> Recall | None:
         """Emitted ÷ exact so far, estimated, with an interval of 95 %.
 
-        None where nothing is shed by a memory budget, or it cannot be estimated: a join on sets,
-        or of more than two streams whose windows are not equally long.
+        None where nothing is shed by a memory budget, or it cannot be estimated: a join of more
+        than two streams whose windows are not equally long.
         """
         return self._state.ledger.recall
 
