@@ -340,7 +340,7 @@ class Shedding:
             return budget
         own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
         newcomers = max(64, budget >> 13) * 8 * self.bagger.post_bytes if self.bagger else 0
-        slack = budget // 64  # of arrays that grow by more than they need
+        slack = budget // 24  # of arrays that grow by more than they need
         own += self.slots.sketch_bytes(budget) + recall.nbytes(self.plan, budget)
         return max(1, budget // 4, budget - 2 * budget // SPARE - slack - own - newcomers)
 

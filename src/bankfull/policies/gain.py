@@ -39,6 +39,7 @@ from bankfull.policies.mixture import (
     ESTIMATORS,
     FOUND,
     LIVES,
+    TOTALS,
     WORDS,
     find_chance,
     first_shares,
@@ -68,10 +69,10 @@ class GainState(NamedTuple):
     """What has been learned.
 
     For every join and stream: ``totals``, decayed counts of arrivals, like those of keys, then all
-    arrivals and the time of the last; ``shares`` of the estimators; ``factors``, what a count of a
-    key is worth. For every stream: ``seen``, the decayed number of tuples
-    in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a tuple of
-    class c; ``ages[s]``, results and expected results by age, then the index made from them.
+    arrivals, the time of the last and those learned from; ``shares`` of the estimators;
+    ``factors``, what a count of a key is worth. For every stream: ``seen``, the decayed number of
+    tuples in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a
+    tuple of class c; ``ages[s]``, results and expected results by age, then the index made from them.
     ``period``: tuples since the tables were made, the time that ``factors`` hold for, how often
     they were prepared. ``hand``: the stream and slot to be looked at
     next. ``chances``, ``fresh`` and ``counts`` are room to work in.
@@ -133,7 +134,7 @@ class Gain(Policy):
             float(self.rate),
             shape.combine,
             shape.scale,
-            np.zeros((*each, LIVES + 1)),
+            np.zeros((*each, TOTALS)),
             np.tile(first_shares(), (*each, 1)),
             np.zeros((*each, 3, LIVES)),
             np.zeros((streams, CLASSES)),

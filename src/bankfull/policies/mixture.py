@@ -19,6 +19,9 @@ _FADING = LIVES - 1
 #: next arrivals that it is expected to be, and for which preparation that was found.
 _SINCE, CHANCE, FOUND = _FADING, _FADING + 1, _FADING + 2
 WORDS = _FADING + 3
+#: Behind the totals of a stream: the time of the last arrival, and how many were learned from.
+_LEARNED = LIVES + 1
+TOTALS = LIVES + 2
 #: A key's popularity is read from the stream that may bring a partner, from the others, from all.
 _SOURCES = 3
 #: All estimators, and one that finds every key as likely as any other.
@@ -26,7 +29,7 @@ ESTIMATORS = _SOURCES * LIVES + 1
 #: The least share of an estimator: one that has never been right may be some day.
 _LEAST = 1e-6
 #: The share of the estimator that knows nothing before anything is known.
-_IGNORANCE = 0.9
+_IGNORANCE = 0.5
 
 
 def first_shares() -> Float64:
@@ -146,7 +149,8 @@ def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now:
         seen = seen or (estimator < ESTIMATORS - 1 and chances[estimator] > 0.0)
     if not seen:
         return
-    rate = max(policy.rate, 2.0 / (20.0 + policy.totals[join, o, _FADING]))
+    rate = max(policy.rate, 2.0 / (20.0 + policy.totals[join, o, _LEARNED]))
+    policy.totals[join, o, _LEARNED] += 1.0
     for estimator in range(ESTIMATORS):
         follows = shares[estimator] * chances[estimator] / mixed
         moved = shares[estimator] + rate * (follows - shares[estimator])

@@ -26,9 +26,9 @@ class Gain(Policy):
     The chance that the next tuple of stream o of a join has key k is estimated by fractions
     count(k) / count(any key), in counts that halve every 4, 1, 1/4, 1/16, 1/64, 1/256 windows or
     never, on o itself, on the join's other streams, or on all of them: 21 estimates, and 1 / (1 +
-    keys known). They are mixed by shares: at first 0.9 for the last, 0.1 for all others together.
+    keys known). They are mixed by shares: at first 0.5 for the last, 0.5 for all others together.
     When o brings a k that came before, every share moves to (share x estimate / mixture) by a step
-    of max(rate, 2 / (20 + tuples of o so far)), but is never below a millionth.
+    of max(rate, 2 / (20 + such arrivals so far)), but is never below a millionth.
 
     Priority = index of the tuple's age x sum over joins and their other streams o of (o's part of
     all recent arrivals, half-life 1) x (mixture's chance of the tuple's key) x (mean importance of
@@ -57,6 +57,7 @@ class Gain(Policy):
         self.notes = {}
         self.times: dict[tuple[int, int, int], list[float]] = defaultdict(list)
         self.shares: dict[Where, list[float]] = {}
+        self.learned: dict[Where, int] = defaultdict(int)
         self.keys: set[tuple[int, int]] = set()
         self.found: dict[tuple[int, int], float] = defaultdict(float)
         self.expected: dict[tuple[int, int], float] = defaultdict(float)
@@ -167,8 +168,8 @@ class Gain(Policy):
             return  # nobody has seen the key
         shares = self._shares(number, o)
         mixture = sum(share * one for share, one in zip(shares, estimates, strict=True))
-        so_far = self._counts(number, o, None, memory)[LIVES.index(math.inf)]
-        step = max(self.rate, 2 / (20 + so_far))
+        step = max(self.rate, 2 / (20 + self.learned[number, o]))
+        self.learned[number, o] += 1
         self.shares[number, o] = [
             max(share + step * (share * one / mixture - share), 1e-6)
             for share, one in zip(shares, estimates, strict=True)
@@ -176,7 +177,7 @@ class Gain(Policy):
 
     def _shares(self, number: int, o: int) -> list[float]:
         count = 3 * len(LIVES)
-        return self.shares.get((number, o), [0.1 / count] * count + [0.9])
+        return self.shares.get((number, o), [0.5 / count] * count + [0.5])
 
     def _estimates(self, number: int, o: int, key: int, memory: Memory) -> list[float]:
         others = [s for s in memory.joins[number].streams if s != o]
