@@ -72,10 +72,10 @@ class GainState(NamedTuple):
     arrivals, the time of the last and those learned from; ``shares`` of the estimators;
     ``factors``, what a count of a key is worth. For every stream: ``seen``, the decayed number of
     tuples in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a
-    tuple of class c; ``ages[s]``, results and expected results by age, then the index made from them.
-    ``period``: tuples since the tables were made, the time that ``factors`` hold for, how often
-    they were prepared. ``hand``: the stream and slot to be looked at
-    next. ``chances``, ``fresh`` and ``counts`` are room to work in.
+    tuple of class c; ``ages[s]``, results and expected results by age, then the index made from
+    them. ``period``: tuples since the tables were made, the time that ``factors`` hold for, how
+    often they were prepared. ``hand``: the stream and slot to be looked at next. ``chances``,
+    ``fresh`` and ``counts`` are room to work in.
     """
 
     rate: float
