@@ -15,7 +15,7 @@ from bankfull.assemble.shed import has_importance, shed_plan
 from bankfull.assemble.times import column_unit, in_units, joined_type, query_unit
 from bankfull.assemble.types import item_type, key_type
 from bankfull.core import JoinPlan, Plan, StreamPlan
-from bankfull.core.forms import plain_schema, plain_type
+from bankfull.core.forms import may_be_null, plain_schema, plain_type
 from bankfull.core.plan import MASK, NEVER
 from bankfull.errors import PlanError, closest
 from bankfull.spec import Equal, Join, Query, Rows, Similar, Stream
@@ -26,10 +26,17 @@ _PANES = 16
 __all__ = ["assemble"]
 
 
-def assemble(query: Query, schemas: Mapping[str, pa.Schema], masked: bool = False) -> Plan:
+def assemble(
+    query: Query,
+    schemas: Mapping[str, pa.Schema],
+    masked: bool = False,
+    by_content: bool = False,
+    operators: int = 1,
+) -> Plan:
     """Resolve a query: columns, time units, types of comparison, output schema.
 
-    ``masked``: the runtime adds a column that says which joins may see a row.
+    ``masked``: the runtime adds a column that says which joins may see a row. ``by_content``: it
+    brings rows in any order. ``operators``: so many share the work and the budget.
     """
     for stream in query.streams:
         _check_schema(stream, schemas[stream.name])
@@ -47,7 +54,7 @@ def assemble(query: Query, schemas: Mapping[str, pa.Schema], masked: bool = Fals
     counted = any(isinstance(length, Rows) for join in query.joins for length in join.windows)
     shed = None if query.shed is None else shed_plan(query.shed, query, schemas, joins)
     ordered = counted or shed is not None
-    return Plan(query, streams, joins, schema, joined_scale, ordered, shed)
+    return Plan(query, streams, joins, schema, joined_scale, ordered, shed, by_content, operators)
 
 
 def _check_schema(stream: Stream, schema: pa.Schema) -> None:
@@ -114,7 +121,7 @@ def _join_schema(
     fields = [
         field.with_name(names[stream, field.name])
         for stream in join.streams
-        for field in schemas[stream]
+        for field in may_be_null(schemas[stream])
     ]
     return pa.schema([*fields, *_last_fields(query, time_type)])
 
@@ -134,9 +141,9 @@ def _union_schema(
     time_type: pa.DataType,
 ) -> pa.Schema:
     fields = [
-        field.with_name(names[stream.name, field.name]).with_nullable(True)
+        field.with_name(names[stream.name, field.name])
         for stream in query.streams
-        for field in schemas[stream.name]
+        for field in may_be_null(schemas[stream.name])
     ]
     return pa.schema(
         [

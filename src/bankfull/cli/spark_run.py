@@ -28,6 +28,7 @@ from bankfull.core import StreamLedger, start
 from bankfull.core.admit import admit
 from bankfull.core.forms import to_schema
 from bankfull.core.operator import Input
+from bankfull.core.plan import NEVER
 from bankfull.runtime.embedded.files import Sink, open_sink
 from bankfull.runtime.embedded.files.reading import BATCH_ROWS
 
@@ -119,7 +120,7 @@ def _admitted(execution: Execution, entry: Input, counts: StreamLedger) -> Itera
     for batch in execution.sources[entry.plan.name].reader:
         counts.arrived += batch.num_rows
         rows = to_schema(batch, entry.plan.schema)
-        found = admit(entry.plan, rows, entry.reached, entry.checks, strict)
+        found = admit(entry.plan, rows, entry.newest, -NEVER, entry.checks, strict)
         entry.newest = found.newest
         counts.quarantined += found.quarantined
         counts.late += found.late

@@ -8,9 +8,9 @@ tuples matters), *store* (the log of each stream), *join* (search and insert, in
 methods of ``index.Index`` and name it in ``bankfull.assemble``.
 """
 
-from bankfull.core.batch import Batch, Budget, Share, Step
+from bankfull.core.batch import Batch, Budget, Step
 from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
-from bankfull.core.operator import State, resize, start, step
+from bankfull.core.operator import State, start, step
 from bankfull.core.plan import JoinPlan, Plan, StreamPlan
 from bankfull.core.snapshot import catch_up, describe, restore, revive, snapshot
 
@@ -21,14 +21,12 @@ __all__ = [
     "JoinPlan",
     "Ledger",
     "Plan",
-    "Share",
     "State",
     "Step",
     "StreamLedger",
     "StreamPlan",
     "catch_up",
     "describe",
-    "resize",
     "restore",
     "revive",
     "snapshot",

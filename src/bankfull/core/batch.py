@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bankfull.core.ledger import Ledger
 
@@ -21,30 +23,35 @@ class Batch:
     ``frontiers`` promises, in the plan's units, that neither these rows nor later ones of a
     stream have a smaller time: those that do are late. The operator also concludes a frontier
     from the rows and the stream's late bound. ``ended`` names streams without further rows.
+
+    ``quiet`` names streams whose source had nothing to give when this batch was made. Only they
+    can be idle: a stream that is merely read later than another is not.
+
+    ``loads`` says how much all operators of the query got, where there are several: rows of
+    (period, rows of this operator, rows of all), see :class:`bankfull.core.share.Shares`.
+
+    ``validated``: the runtime has found the rows sound, and all text UTF-8.
     """
 
     rows: Mapping[str, pa.RecordBatch] = field(default_factory=dict)
     frontiers: Mapping[str, int] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
+    quiet: frozenset[str] = frozenset()
+    loads: NDArray[np.int64] | None = None
+    validated: bool = False
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What one step may do; results beyond ``output_rows`` wait for the next step."""
+    """What one step may give out; results beyond these rows or bytes wait for the next step.
 
-    output_rows: int = 1 << 20
-
-
-class Share(NamedTuple):
-    """What an operator has of its query's memory budget, where there are others beside it.
-
-    ``memory`` is its part of the budget, ``even`` an even part as a multiple of that. ``alike`` is
-    how much of its part it can fill if all operators draw their samples with the same chance.
+    Results are the part of a step whose size nobody can foresee: a popular key has many, and each
+    repeats the payload of its members. A few megabytes at a time keep what the process holds near
+    what the state holds, at no cost in speed (``docs/decisions/0018``).
     """
 
-    memory: float = 1.0
-    even: float = 1.0
-    alike: float = 1.0
+    output_rows: int = 1 << 15
+    output_bytes: int = 4 << 20
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.lanes import Lane, Lanes
+from bankfull.core.sizes import row_bytes
 from bankfull.kernels.columns import gather, gather_wide
 
-#: Chunks are merged up to this many rows.
+#: Chunks are merged up to this many rows, and this many bytes.
 _CHUNK_ROWS = 1 << 15
+_CHUNK_BYTES = 64 << 20
 
 
 class Column(Protocol):
@@ -32,6 +34,12 @@ class Column(Protocol):
 
     def expire(self, start: int) -> None:
         """Forget the tuples before ``start``."""
+
+    def row_bytes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes of the values of the tuples with these sequence numbers."""
+
+    def row_bytes_most(self) -> int:
+        """Return an upper bound for the bytes of any stored value."""
 
     def nbytes(self) -> int:
         """Bytes held beyond the lanes."""
@@ -93,6 +101,12 @@ class FixedColumn:
     def expire(self, start: int) -> None:
         """Lanes are trimmed by the log."""
 
+    def row_bytes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.full(len(rows), self.row_bytes_most(), np.int64)
+
+    def row_bytes_most(self) -> int:
+        return self.dtype.itemsize * self.words
+
     def nbytes(self) -> int:
         return 0
 
@@ -110,15 +124,21 @@ class ArrowColumn:
         self.lanes = lanes
         self.starts: list[int] = []
         self.chunks: list[pa.Array] = []
+        #: The bytes of the largest value of each chunk, or of one that was in it.
+        self.largest: list[int] = []
 
     def append(self, values: pa.Array) -> None:
         self.starts.append(self.lanes.end - len(values))
         self.chunks.append(values)
+        self.largest.append(int(row_bytes(values).max(initial=0)))
         while len(self.chunks) > 1:
             older, newer = self.chunks[-2:]
             if 2 * len(newer) < len(older) or len(older) + len(newer) > _CHUNK_ROWS:
                 break
+            if older.nbytes + newer.nbytes > _CHUNK_BYTES:
+                break
             self.chunks[-2:] = [pa.concat_arrays([older, newer])]
+            self.largest[-2:] = [max(self.largest[-2:])]
             self.starts.pop()
 
     def gather(self, rows: NDArray[np.int64]) -> pa.Array:
@@ -144,12 +164,24 @@ class ArrowColumn:
         if start >= self.lanes.end:
             gone = len(self.chunks)
         if gone > 0:
-            del self.starts[:gone], self.chunks[:gone]
+            del self.starts[:gone], self.chunks[:gone], self.largest[:gone]
         if self.chunks:
             alive = len(self.chunks[0]) - (start - self.starts[0])
             if 2 * alive < len(self.chunks[0]):
                 self.chunks[0] = _own(self.chunks[0].slice(start - self.starts[0]))
                 self.starts[0] = start
+
+    def row_bytes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        starts = np.asarray(self.starts, np.int64)
+        where = np.searchsorted(starts, rows, side="right") - 1
+        sizes = np.zeros(len(rows), np.int64)
+        for chunk in np.unique(where):
+            here = where == chunk
+            sizes[here] = row_bytes(self.chunks[chunk])[rows[here] - starts[chunk]]
+        return sizes
+
+    def row_bytes_most(self) -> int:
+        return max(self.largest, default=0)
 
     def nbytes(self) -> int:
         return sum(chunk.nbytes for chunk in self.chunks)

@@ -28,8 +28,32 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Return a schema in which every column is plain."""
-    return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
+    """Return a schema in which every column is plain and may be null."""
+    return may_be_null(pa.schema([field.with_type(plain_type(field.type)) for field in schema]))
+
+
+def may_be_null(schema: pa.Schema) -> pa.Schema:
+    """Return a schema in which every column may be null, and so may everything within.
+
+    Whether a column may have nulls is a remark about its values, and another batch, file or
+    version of a query may remark otherwise about the same column.
+    """
+    return pa.schema([_nullable(field) for field in schema])
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_nullable(inner) for inner in kind])
+    elif pa.types.is_fixed_size_list(kind):
+        kind = pa.list_(_nullable(kind.value_field), kind.list_size)
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_nullable(kind.value_field))
+    elif pa.types.is_large_list(kind):
+        kind = pa.large_list(_nullable(kind.value_field))
+    elif pa.types.is_map(kind):
+        kind = pa.map_(_nullable(kind.key_field).type, _nullable(kind.item_field), kind.keys_sorted)
+    return pa.field(field.name, kind, nullable=True)
 
 
 def to_form(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -46,7 +70,7 @@ def to_form(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def to_schema(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Bring every column into the form that ``schema`` asks for."""
-    if rows.schema.types == schema.types:
+    if rows.schema.equals(schema, check_metadata=False):
         return rows
     columns = [
         to_form(values, field.type) for values, field in zip(rows.columns, schema, strict=True)

@@ -150,6 +150,17 @@ class Log:
         arrays = [stored.gather(numbers) for stored in self.columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self.plan.schema)
 
+    def row_bytes_most(self) -> int:
+        """Return an upper bound for the bytes of any stored tuple's payload."""
+        return sum(stored.row_bytes_most() for stored in self.columns)
+
+    def row_bytes(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes of the payload of the tuples with these sequence numbers."""
+        sizes = np.zeros(len(numbers), np.int64)
+        for stored in self.columns:
+            sizes += stored.row_bytes(numbers)
+        return sizes
+
     def nbytes(self) -> int:
         """Bytes held: lanes (also those of indexes) and Arrow chunks."""
         return self.lanes.nbytes() + sum(stored.nbytes() for stored in self.columns)

@@ -11,45 +11,42 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bankfull.core.admit import Check, admit, conforms, with_reason
-from bankfull.core.arrays import bad_importance
-from bankfull.core.batch import Batch, Budget, Share, Step
-from bankfull.core.emit import emit
+from bankfull.core.admit import admit, checks_of, legible, text_checks, with_reason
+from bankfull.core.batch import Batch, Budget, Step
+from bankfull.core.emit import Allowance, Backlog, Results
 from bankfull.core.equal_index import EqualIndex
-from bankfull.core.forms import to_schema
 from bankfull.core.index import Index, rewind
 from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
 from bankfull.core.log import Log, counted_rows
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.reorder import Reorder, in_order
 from bankfull.core.set_index import SetIndex
-from bankfull.core.sets import bad_weights
 from bankfull.core.shedding import Shedding
+from bankfull.core.useless import without_keys
 from bankfull.errors import BankfullError, DataError
-from bankfull.spec import Equal, Similar
+from bankfull.spec import Equal
 
 #: Results a kernel writes before they become a record batch; stays in the cache.
 _BLOCK = 1 << 15
 
 
 class Input:
-    """The state of one stream: its log, rows that wait for their turn, how far time has come."""
+    """The state of one stream: its log, rows that wait for their turn, how far time has come.
+
+    ``newest`` is the largest time that came, ``heard`` the largest that came to any operator of
+    the query, where there are several. ``promised``: no row that is still to come has a smaller
+    time, because the runtime says so or because the stream is idle and nobody waits for it.
+    """
 
     def __init__(self, plan: Plan, position: int, first: int = 0) -> None:
         self.plan = plan.streams[position]
         self.log = Log(self.plan, first)
-        self.reorder = Reorder(self.plan.schema) if plan.ordered else None
+        self.reorder = Reorder(self.plan, plan.by_content) if plan.ordered else None
         self.stored = 0
         self.newest = -NEVER
+        self.heard = -NEVER
         self.promised = -NEVER
-        self.checks = [
-            Check(join.columns[join.streams.index(position)][0], bad_weights, "bad weight")
-            for join in plan.joins
-            if isinstance(join.predicate, Similar) and position in join.streams
-        ]
-        if plan.shed is not None and plan.shed.importance[position] >= 0:
-            column = plan.shed.importance[position]
-            self.checks.append(Check(column, bad_importance, "bad importance"))
+        self.checks = checks_of(plan, position)
 
     @property
     def frontier(self) -> int:
@@ -57,10 +54,9 @@ class Input:
         return max(self.promised, self.newest - self.plan.late)
 
     @property
-    def reached(self) -> int:
-        """The largest time known of this stream."""
-        ended = self.promised >= NEVER
-        return self.newest if ended else max(self.newest, self.promised + self.plan.late)
+    def has_ended(self) -> bool:
+        """Whether no row is still to come."""
+        return self.promised >= NEVER
 
     @property
     def waiting(self) -> int:
@@ -84,6 +80,8 @@ class State:
             {join.name: JoinLedger() for join in plan.joins},
         )
         self.pending = False
+        #: Results found and not given out yet.
+        self.backlog = Backlog(plan)
 
     def logs(self, join: JoinPlan) -> list[Log]:
         """Return the logs of a join's streams, in its order."""
@@ -128,17 +126,11 @@ def start(plan: Plan) -> State:
     return State(plan)
 
 
-def resize(state: State, share: Share) -> None:
-    """Let an operator have this part of the query's memory budget from now on."""
-    if state.shedding is not None:
-        state.shedding.resize(share)
-
-
 def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
     """Take a batch in; return the results it makes possible.
 
-    When the results exceed ``budget.output_rows`` the step stops early with ``pending`` set, and
-    wants to be called with an empty batch until it is done.
+    When the results exceed ``budget`` the step stops early with ``pending`` set, and wants to be
+    called with an empty batch until it is done.
     """
     budget = budget or Budget()
     quarantine: dict[str, list[pa.RecordBatch]] = {}
@@ -154,7 +146,7 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
         rows = _take_in(state, position, source, batch, quarantine)
         if rows is not None:
             stored[source.plan.name] = rows
-    _pass_idle(state)
+    _pass_idle(state, batch)
     output = _join(state, budget)
     if not state.pending:
         _expire(state)
@@ -178,7 +170,10 @@ def _step_shedding(
         rows, times = _admit_rows(state, source, batch, quarantine)
         if rows is not None and source.reorder is not None:
             source.reorder.hold(rows, times)
-    _pass_idle(state)
+    if batch.loads is not None:
+        shedding.learn_loads(batch.loads)
+    _pass_idle(state, batch)
+    _pass_crowded(state, shedding, batch)
     if not state.pending:
         released = {}
         for position, limit in enumerate(_limits(state, range(len(state.inputs)))):
@@ -186,7 +181,8 @@ def _step_shedding(
             if reorder is not None and len(reorder.times):
                 released[position] = reorder.release(limit)
         shedding.take({k: (rows, times) for k, (rows, times) in released.items() if len(times)})
-    output, state.pending = shedding.advance(budget.output_rows, state.ledger.joins)
+    output = shedding.advance(Allowance.of(budget), state.backlog, state.ledger.joins)
+    state.pending = shedding.has_work or bool(state.backlog)
     for position, source in enumerate(state.inputs):
         shedding.count(position, state.ledger.streams[source.plan.name], source.waiting)
     state.ledger.watched = shedding.watched
@@ -199,32 +195,54 @@ def _admit_rows(
     state: State, source: Input, batch: Batch, quarantine: dict[str, list[pa.RecordBatch]]
 ) -> tuple[pa.RecordBatch | None, NDArray[np.int64]]:
     """Return the rows of one stream that may come in, and their times."""
-    name = source.plan.name
-    rows = batch.rows.get(name)
-    counts = state.ledger.streams[name]
-    times = np.zeros(0, np.int64)
-    source.promised = max(source.promised, batch.frontiers.get(name, -NEVER))
-    if rows is not None:
-        if conforms(source.plan, rows):
-            counts.arrived += counted_rows(source.plan, rows)
-            rows = to_schema(rows, source.plan.schema)
+    name, plan = source.plan.name, source.plan
+    given, counts = batch.rows.get(name), state.ledger.streams[name]
+    rows, times = None, np.zeros(0, np.int64)
+    told = batch.frontiers.get(name, -NEVER)
+    source.promised = max(source.promised, told)
+    source.heard = max(source.heard, told + plan.late)
+    if given is not None:
+        read, sound = (given, True) if batch.validated else legible(plan, given)
+        if read is None:
+            _set_batch_aside(state, source, given, quarantine)
+        else:
+            counts.arrived += counted_rows(plan, read)
+            least = -NEVER if source.has_ended else source.promised
             strict = state.plan.query.strict
-            admitted = admit(source.plan, rows, source.reached, source.checks, strict)
+            checks = source.checks if sound else [*source.checks, *text_checks(plan)]
+            admitted = admit(plan, read, source.newest, least, checks, strict)
             rows, times, source.newest = admitted.rows, admitted.times, admitted.newest
+            source.heard = max(source.heard, source.newest)
             for aside in admitted.aside:
-                gone = counted_rows(source.plan, aside)
+                gone = counted_rows(plan, aside)
                 if admitted.late and aside is admitted.aside[-1]:
                     counts.late += gone
                 else:
                     counts.quarantined += gone
             if admitted.aside:
                 quarantine.setdefault(name, []).extend(admitted.aside)
-        else:
-            _set_batch_aside(state, source, rows, quarantine)
-            rows = None
+            rows, times = _without_useless(state, source, rows, times)
     if name in batch.ended:
         source.promised = NEVER
     return rows, times
+
+
+def _without_useless(
+    state: State, source: Input, rows: pa.RecordBatch, times: NDArray[np.int64]
+) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
+    """Forget rows that no join can ever use; they count as inserted and purged."""
+    position = state.inputs.index(source)
+    useless = without_keys(state.plan, position, rows)
+    if useless is None:
+        return rows, times
+    gone = counted_rows(source.plan, rows.filter(pa.array(useless)))
+    if state.shedding is not None:
+        state.shedding.purged[position] += gone
+    else:
+        counts = state.ledger.streams[source.plan.name]
+        counts.inserted += gone
+        counts.purged += gone
+    return rows.filter(pa.array(~useless)), times[~useless]
 
 
 def _take_in(
@@ -240,7 +258,7 @@ def _take_in(
     if source.reorder is not None:
         if rows is not None:
             source.reorder.hold(rows, times)
-        rows, times = source.reorder.release(source.frontier)
+        rows, times = source.reorder.release(source.frontier - state.plan.by_content)
     elif rows is not None:
         rows, times = in_order(rows, times)
     if rows is None or not len(times):
@@ -253,11 +271,32 @@ def _take_in(
     return rows
 
 
-def _pass_idle(state: State) -> None:
-    """Stop waiting for streams that have fallen behind by more than their ``idle``."""
-    furthest = max(source.reached for source in state.inputs)
+def _pass_idle(state: State, batch: Batch) -> None:
+    """Stop waiting for streams that have nothing to give and are behind by more than ``idle``.
+
+    How far the others are is taken from times that came, never from promises: a promise made
+    here must not be the reason for a further one.
+    """
+    furthest = max(source.heard for source in state.inputs)
     for source in state.inputs:
-        source.promised = max(source.promised, furthest - source.plan.idle)
+        if source.plan.name in batch.quiet:
+            source.promised = max(source.promised, furthest - source.plan.idle)
+
+
+def _pass_crowded(state: State, shedding: Shedding, batch: Batch) -> None:
+    """Stop waiting for streams that have nothing to give when what waits exceeds the budget.
+
+    Rows wait for their turn across all streams. A stream that goes quiet without ``idle`` would
+    let them grow without end, so the oldest of them are processed when they no longer fit; what
+    the quiet stream brings from before then is late.
+    """
+    quiet = [s for s in state.inputs if s.plan.name in batch.quiet and not s.has_ended]
+    held = [s.reorder for s in state.inputs if s.reorder is not None]
+    excess = shedding.excess([reorder.rows for reorder in held]) if quiet else 0
+    if excess:
+        times = np.sort(np.concatenate([reorder.times for reorder in held]))
+        for source in quiet:
+            source.promised = max(source.promised, int(times[excess - 1]) + 1)
 
 
 def _set_batch_aside(
@@ -284,23 +323,23 @@ def _set_batch_aside(
 
 def _join(state: State, budget: Budget) -> list[pa.RecordBatch]:
     """Let every join process what it may; stop when the output budget is used up."""
-    output: list[pa.RecordBatch] = []
-    left = budget.output_rows
-    state.pending = False
+    backlog, allowance = state.backlog, Allowance.of(budget)
+    output = backlog.give(allowance)
     for join, index in zip(state.plan.joins, state.indexes, strict=True):
         limits, counts = _limits(state, join.streams), state.ledger.joins[join.name]
-        while True:
-            found = index.advance(limits, max(1, min(left, _BLOCK)))
+        more = True
+        while more and not allowance.is_used_up:
+            found = index.advance(limits, min(allowance.rows, _BLOCK))
             counts.compared += found.compared
             counts.emitted += found.joined.size
-            left -= found.joined.size
+            more = found.more
             if found.joined.size:
-                output.append(emit(state.plan, join, state.logs(join), found))
-            if not found.more:
-                break
-            if left <= 0:
-                state.pending = True
-                return output
+                backlog.add(Results(join, state.logs(join), found.numbers, found.joined))
+                output += backlog.give(allowance)
+        if more:
+            state.pending = True
+            return output
+    state.pending = bool(backlog)
     return output
 
 
@@ -309,12 +348,18 @@ def _limits(state: State, streams: Sequence[int]) -> list[int]:
 
     Where order matters, a tuple waits until no stream can bring one that comes before it: streams
     that go first at equal times must have moved past its time, the others must have reached it.
+    Where ties of one stream are ordered by content, its own frontier must have passed it too.
     """
     if not state.plan.ordered:
         return [NEVER] * len(streams)
     frontiers = {k: state.inputs[k].frontier for k in streams}
+    ties = state.plan.by_content
     return [
-        min(frontier - (other < own) for other, frontier in frontiers.items()) for own in streams
+        min(
+            frontier - (other < own or (ties and other == own))
+            for other, frontier in frontiers.items()
+        )
+        for own in streams
     ]
 
 

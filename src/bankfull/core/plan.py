@@ -99,7 +99,11 @@ class ShedPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole query. ``ordered``: tuples must be processed in canonical order across streams."""
+    """A whole query. ``ordered``: tuples must be processed in canonical order across streams.
+
+    ``by_content``: rows of one stream and time are ordered by what they contain, because the
+    runtime brings them in any order. ``operators`` share the budget of the query.
+    """
 
     query: Query
     streams: tuple[StreamPlan, ...]
@@ -108,3 +112,5 @@ class Plan:
     joined_scale: int
     ordered: bool
     shed: ShedPlan | None = None
+    by_content: bool = False
+    operators: int = 1

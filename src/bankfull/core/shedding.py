@@ -21,17 +21,17 @@ from bankfull.core.arrays import (
     importance_of,
     new_output,
     no_arrivals,
-    row_bytes,
     same_keys,
 )
 from bankfull.core.bags import NO_BAGS, Bagger, set_codes
-from bankfull.core.batch import Share
-from bankfull.core.emit import emit
-from bankfull.core.index import Found, unseen
+from bankfull.core.emit import Allowance, Backlog, Results
+from bankfull.core.index import unseen
 from bankfull.core.interval import Watched
 from bankfull.core.ledger import IMPORTANCE, JoinLedger, StreamLedger, by_importance
 from bankfull.core.log import Log, uncounted
-from bankfull.core.plan import NEVER, JoinPlan, Plan
+from bankfull.core.plan import NEVER, Plan
+from bankfull.core.share import PERIODS, Share, Shares, least_part
+from bankfull.core.sizes import row_bytes
 from bankfull.core.slots import SPARE, Slots
 from bankfull.kernels import memory as m
 from bankfull.kernels.budget import Rules, fit_budget
@@ -97,6 +97,14 @@ class Shedding:
         #: The most that the budget may be; at the last look at it: number and time of the tuple,
         #: tuples dropped.
         self.steered = np.array([self.shed.budget, 0, -NEVER, 0], np.int64)
+        #: Tuples of each stream that no join could use.
+        self.purged = np.zeros(streams, np.int64)
+        #: Which part of the budget holds, and until when; where operators share it.
+        self.shares: Shares | None = None
+        self.share_until = np.array([-NEVER], np.int64)
+        if plan.operators > 1:
+            self.shares = Shares(share_period(plan), plan.operators, least_part(self.shed.unbiased))
+            self._resize(self.shares.at(-NEVER))
 
     @property
     def memory(self) -> m.Memory:
@@ -104,6 +112,24 @@ class Shedding:
         return self.slots.memory
 
     # ------------------------------------------------------------------------------ taking in
+
+    def learn_loads(self, loads: NDArray[np.int64]) -> None:
+        """Learn how many rows came to this operator and to all (``share.Shares.learn``)."""
+        if self.shares is not None:
+            self.shares.learn(loads)
+
+    def excess(self, waiting: list[pa.RecordBatch]) -> int:
+        """Return how many of these waiting rows there are beyond what the budget could hold."""
+        rows = sum(int(batch.num_rows) for batch in waiting)
+        if not self.shed.in_bytes:
+            return max(0, rows - self.rules.budget)
+        held = sum(int(batch.nbytes) for batch in waiting)
+        return max(0, rows - rows * self.rules.budget // held) if held else 0
+
+    @property
+    def has_work(self) -> bool:
+        """Whether tuples were taken in and not processed."""
+        return len(self.work.left) > 0
 
     def take(self, rows: dict[int, tuple[pa.RecordBatch, NDArray[np.int64]]]) -> None:
         """Take in rows of some streams, all of them to be processed now."""
@@ -161,15 +187,16 @@ class Shedding:
     # ------------------------------------------------------------------------------ processing
 
     def advance(
-        self, most: int, counts: dict[str, JoinLedger]
-    ) -> tuple[list[pa.RecordBatch], bool]:
-        """Process what was taken in until done or ``most`` results are found; is there more?"""
-        output: list[pa.RecordBatch] = []
+        self, allowance: Allowance, backlog: Backlog, counts: dict[str, JoinLedger]
+    ) -> list[pa.RecordBatch]:
+        """Process what was taken in until all is done or the allowance is used up."""
+        output = backlog.give(allowance)
         room = _RESULTS
-        if len(self.work.left) and self.steered[2] == -NEVER:
+        if self.has_work and self.steered[2] == -NEVER:
             self.steered[2] = self.work.arrivals.times[self.work.next]
-        while len(self.work.left) and most > 0:
-            stop = min(self.work.next + self._piece_size(), len(self.work.arrivals.times))
+        while self.has_work and not allowance.is_used_up:
+            self._follow_share()
+            stop = self.work.next + self._piece_size()
             self._make_room(self.work.next, stop)
             found = new_output(room)
             before, work = self.work.next, self.work
@@ -184,26 +211,36 @@ class Shedding:
                 continue
             self._watch(before, found, count)
             self._steer()
-            most -= count
-            for join, rows in self._results(found, count):
-                counts[join.name].emitted += rows.num_rows
-                output.append(rows)
+            for results in self._results(found, count):
+                counts[results.join.name].emitted += results.joined.size
+                backlog.add(results)
+            output += backlog.give(allowance)
             counts[self.plan.joins[0].name].compared += compared
-        if not len(self.work.left):
+        if not self.has_work and not backlog:
             self.work = Work(no_arrivals(len(self.plan.joins)))
             self.slots.tidy_items()
             for position in range(len(self.logs)):
                 self._compact(position)
-        return output, bool(len(self.work.left))
+        return output
 
     def _piece_size(self) -> int:
         """Return how many tuples to process at a time: up to where keys or budget may change."""
         number = int(self.memory.now[m.SEQ_NEXT])
         period = self.slots.period(self.rules.budget)
-        size = period - number % period
+        size = min(period - number % period, len(self.work.left))
         if self.shed.recall is not None:
             size = min(size, recall.PERIOD - number % recall.PERIOD)
+        if self.shares is not None:
+            times = self.work.arrivals.times[self.work.next : self.work.next + size]
+            size = int(np.searchsorted(times, self.share_until[0]))
         return size
+
+    def _follow_share(self) -> None:
+        """Have the part of the budget that holds at the time of the next tuple."""
+        time = int(self.work.arrivals.times[self.work.next])
+        if self.shares is not None and time >= self.share_until[0]:
+            self._resize(self.shares.at(time))
+            self.share_until[0] = self.shares.next_change(time)
 
     def _watch(self, start: int, found: Output, count: int) -> None:
         """Count what the tuples just processed have missed."""
@@ -245,7 +282,7 @@ class Shedding:
         """What recall is estimated from, or None where it cannot be."""
         return None if self.watch is None else recall.watched(self.watch, self._dropped())
 
-    def _results(self, found: Output, count: int) -> list[tuple[JoinPlan, pa.RecordBatch]]:
+    def _results(self, found: Output, count: int) -> list[Results]:
         results = []
         for number, join in enumerate(self.plan.joins):
             which = np.flatnonzero(found.joins[:count] == number)
@@ -256,8 +293,9 @@ class Shedding:
             if not self.exact[number]:
                 same = same_keys(join, logs, numbers)
                 which, numbers = which[same], numbers[:, same]
-            chosen = Found(numbers, found.times[which], 0, more=False)
-            results.append((join, emit(self.plan, join, logs, chosen, found.importance[which])))
+            if which.size:
+                times, importance = found.times[which], found.importance[which]
+                results.append(Results(join, logs, numbers, times, importance))
         return results
 
     def count(self, position: int, ledger: StreamLedger, waiting: int) -> None:
@@ -268,7 +306,8 @@ class Shedding:
         ledger.waiting = waiting + queued
         ledger.shed, ledger.evicted = int(about[m.SHED]), int(about[m.EVICTED])
         ledger.expired, ledger.stored = int(about[m.EXPIRED]), int(about[m.STORED])
-        ledger.inserted = ledger.stored + ledger.evicted + ledger.expired
+        ledger.purged = int(self.purged[position])
+        ledger.inserted = ledger.stored + ledger.evicted + ledger.expired + ledger.purged
         if self.plan.streams[position].masked:
             slots = np.count_nonzero(self.memory.whole[:, m.STREAM] == position)
             ledger.copies = int(slots) - ledger.stored
@@ -288,7 +327,9 @@ class Shedding:
         own = [value for value in self.policy if isinstance(value, np.ndarray)]
         budget = np.array([self.rules.budget, *self.steered], np.int64)
         known = [*recall.arrays(self.watch), *self.bagger.arrays()]
-        return [*self.slots.arrays(), *self.rules[-4:], budget, *known, *own]
+        shared = [] if self.shares is None else [self.share_until, *self.shares.arrays()]
+        counted = [self.purged, *shared]
+        return [*self.slots.arrays(), *self.rules[-4:], budget, *counted, *known, *own]
 
     def load(self, arrays: list[NDArray[Any]]) -> None:
         """Take over what :meth:`arrays` gave."""
@@ -297,7 +338,12 @@ class Shedding:
         budget = int(arrays[count + 4][0])
         self.rules = self.rules._replace(budget=budget, room=self._for_tuples(budget))
         self.steered = arrays[count + 4][1:]
-        count += 5
+        self.purged = arrays[count + 5]
+        count += 6
+        if self.shares is not None:
+            self.share_until = arrays[count]
+            count += 1 + self.shares.load(arrays[count + 1 :])
+            self._use_share(self.shares.now())
         if self.watch is not None:
             self.watch, more = recall.load(self.watch, arrays[count:])
             count += more
@@ -344,9 +390,12 @@ class Shedding:
         own += self.slots.sketch_bytes(budget) + recall.nbytes(self.plan, budget)
         return max(1, budget // 4, budget - 2 * budget // SPARE - slack - own - newcomers)
 
-    def resize(self, share: Share) -> None:
+    def _use_share(self, share: Share) -> None:
+        self.rules = self.rules._replace(even=share.even, alike=share.sample_share)
+
+    def _resize(self, share: Share) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
-        self.rules = self.rules._replace(even=share.even, alike=share.alike)
+        self._use_share(share)
         budget = max(1, int(self.shed.budget * share.memory))
         if not self.memory.now[m.SEQ_NEXT]:
             self._prepare(budget)
@@ -396,3 +445,9 @@ class Shedding:
         fresh.append(rows, whole[slots[order], m.TIME])
         whole[slots[order], m.ROW] = np.arange(log.lanes.end, fresh.lanes.end)
         self.logs[position] = fresh
+
+
+def share_period(plan: Plan) -> int:
+    """Return for how long the parts of a budget hold that operators share."""
+    spans = [span for join in plan.joins for span in join.span if span < NEVER]
+    return max(1, max(spans, default=1) // PERIODS)

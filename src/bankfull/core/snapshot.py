@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from bankfull.errors import SnapshotError
 from bankfull.spec import digest
 
 _MAGIC = b"bankfull"
-_VERSION = 4
+_VERSION = 5
 _HEAD = struct.Struct("<8sI16sQ")
 
 
@@ -53,7 +54,7 @@ def restore(plan: Plan, data: bytes) -> State:
         held.append(rows.slice(0, description["stored"]))
         waiting.append(rows.slice(description["stored"]))
     if plan.shed is None:
-        return revive(plan, header, held, waiting)
+        return revive(plan, header, [[rows] for rows in held], waiting)
     arrays = read_arrays(header["arrays"], parts[-1])
     return _revive_shedding(plan, header, held, waiting, arrays)
 
@@ -70,6 +71,7 @@ def describe(state: State) -> dict[str, Any]:
         "streams": [
             {
                 "newest": source.newest,
+                "heard": source.heard,
                 "promised": source.promised,
                 "stored": log.stored,
                 **log.describe(),
@@ -102,10 +104,7 @@ def _revive_shedding(
         log = Log(source.plan, stream["first"])
         log.append(held[position], _times(source, held[position]))
         state.shedding.logs[position] = log
-        source.newest, source.promised = stream["newest"], stream["promised"]
-        assert source.reorder is not None
-        source.reorder.rows = waiting[position]
-        source.reorder.times = _times(source, waiting[position])
+        _resume(source, stream, waiting[position])
     state.shedding.load(arrays)
     state.ledger = Ledger.from_dict(header["ledger"])
     return state
@@ -114,10 +113,14 @@ def _revive_shedding(
 def revive(
     plan: Plan,
     header: dict[str, Any],
-    held: list[pa.RecordBatch],
+    held: Sequence[Iterable[pa.RecordBatch]],
     waiting: list[pa.RecordBatch],
 ) -> State:
-    """Return the state that ``header`` describes, with these stored and waiting rows."""
+    """Return the state that ``header`` describes, with these stored and waiting rows.
+
+    Stored rows come in pieces, which are taken in one after the other: together they may be too
+    large for one batch.
+    """
     state = State(plan, [stream["first"] for stream in header["streams"]])
     catch_up(state, header, held, waiting)
     return state
@@ -126,33 +129,39 @@ def revive(
 def catch_up(
     state: State,
     header: dict[str, Any],
-    missed: list[pa.RecordBatch],
+    missed: Sequence[Iterable[pa.RecordBatch]],
     waiting: list[pa.RecordBatch],
 ) -> None:
     """Bring an earlier state of the same operator to where ``header`` stands.
 
-    ``missed`` are the rows that each log has taken in since, in its order. Nothing is joined and
-    nothing comes out: what they produced came out when they were stored. The cost is that of the
-    missed rows, whatever the window.
+    ``missed`` are the rows that each log has taken in since, in pieces, in its order. Nothing is
+    joined and nothing comes out: what they produced came out when they were stored. The cost is
+    that of the missed rows, whatever the window.
     """
     _check_query(state.plan, header)
     streams = header["streams"]
-    for position, (source, rows) in enumerate(zip(state.inputs, missed, strict=True)):
-        if rows.num_rows:
-            source.log.append(rows, _times(source, rows))
-            source.stored += counted_rows(source.plan, rows)
-            state.index_rows(position, rows)
+    for position, (source, pieces) in enumerate(zip(state.inputs, missed, strict=True)):
+        for rows in pieces:
+            if rows.num_rows:
+                source.log.append(rows, _times(source, rows))
+                source.stored += counted_rows(source.plan, rows)
+                state.index_rows(position, rows)
     for index, cursors in zip(state.indexes, header["cursors"], strict=True):
         index.link(cursors)
     for position, (source, stream) in enumerate(zip(state.inputs, streams, strict=True)):
         before = source.log.lanes.start
         source.log.resume(stream)
         state.expire_rows(position, before)
-        source.newest, source.promised = stream["newest"], stream["promised"]
-        if source.reorder is not None:
-            held_back = waiting[position]
-            source.reorder.rows, source.reorder.times = held_back, _times(source, held_back)
+        _resume(source, stream, waiting[position])
     state.ledger = Ledger.from_dict(header["ledger"])
+
+
+def _resume(source: Input, stream: dict[str, Any], waiting: pa.RecordBatch) -> None:
+    """Let a stream stand where it stood, with these rows waiting."""
+    source.newest, source.promised = stream["newest"], stream["promised"]
+    source.heard = stream["heard"]
+    if source.reorder is not None:
+        source.reorder.rows, source.reorder.times = waiting, _times(source, waiting)
 
 
 def _check_query(plan: Plan, header: dict[str, Any]) -> None:

@@ -45,6 +45,9 @@ class Joined:
         self._kept: dict[str, list[pa.RecordBatch]] = {}
         self._state: State = start(plan)
         self._open = {stream.name for stream in plan.streams}
+        #: Streams whose last batch was empty, and those of them asked since another gave rows.
+        self._quiet: set[str] = set()
+        self._asked: set[str] = set()
         self._batches = self._run()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -122,14 +125,29 @@ class Joined:
                 self._open.discard(name)
                 yield from self._steps(Batch(ended=frozenset([name])))
             else:
-                yield from self._steps(Batch({name: rows}))
+                self._hear(name, rows.num_rows)
+                yield from self._steps(Batch({name: rows}, quiet=frozenset(self._quiet)))
         if failed is not None:
             raise failed
 
+    def _hear(self, name: str, rows: int) -> None:
+        """Remember whether a source had something to give."""
+        if rows:
+            self._quiet.discard(name)
+            self._asked.clear()
+        else:
+            self._quiet.add(name)
+            self._asked.add(name)
+
     def _furthest_behind(self) -> str:
-        """Choose the open stream whose time has come the least far."""
+        """Choose the open stream whose time has come the least far.
+
+        One that gave an empty batch has nothing at the moment: the others are asked first.
+        """
         reached = {source.plan.name: source.newest for source in self._state.inputs}
-        return min(sorted(self._open), key=lambda name: reached[name])
+        if self._asked >= self._open:
+            self._asked.clear()
+        return min(sorted(self._open - self._asked), key=lambda name: reached[name])
 
     def _steps(self, batch: Batch) -> Iterator[pa.RecordBatch]:
         outcome = step(self._state, batch, Budget())

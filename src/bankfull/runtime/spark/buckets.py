@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bankfull.core import JoinPlan, Plan
 from bankfull.core.keys import row_codes, spread
 from bankfull.core.plan import HOME, NEVER
+from bankfull.core.useless import null_keys
 from bankfull.spec import Equal
 
 
@@ -51,19 +52,40 @@ def grid(buckets: int) -> tuple[int, int]:
 
 
 def route(plan: Plan, position: int, rows: pa.RecordBatch, buckets: int) -> Routing:
-    """Send the rows of one stream to their buckets."""
+    """Send the rows of one stream to their buckets.
+
+    A row whose key is null meets nobody. It goes to one bucket, where it is counted and forgotten;
+    any will do, and different ones, so that many such rows are nobody's burden.
+    """
     count = rows.num_rows
+    alone = np.ones(count, np.bool_)
     where, which, bits = [], [], []
     for join in plan.joins:
         if position not in join.streams:
             continue
         targets = _targets(join, join.streams.index(position), rows, buckets)
+        keyed = np.flatnonzero(~null_keys(join, position, rows))
+        alone[keyed] = False
         for column in targets.T:
-            where.append(column)
-            which.append(np.arange(count))
-            bits.append(np.full(count, 1 << join.bit, np.int64))
+            where.append(column[keyed])
+            which.append(keyed)
+            bits.append(np.full(len(keyed), 1 << join.bit, np.int64))
+    lonely = np.flatnonzero(alone)
+    where.append(lonely % buckets)
+    which.append(lonely)
+    bits.append(np.zeros(len(lonely), np.int64))
     routing = Routing(np.concatenate(which), np.concatenate(where), np.concatenate(bits))
     return _merged(routing, count, buckets)
+
+
+def most_copies(plan: Plan, position: int, buckets: int) -> int:
+    """Return to how many buckets a row of a stream may go."""
+    copies = 0
+    for join in plan.joins:
+        if position in join.streams:
+            equality = isinstance(join.predicate, Equal)
+            copies += 1 if equality else grid(buckets)[1 - min(1, join.streams.index(position))]
+    return copies
 
 
 def _targets(join: JoinPlan, side: int, rows: pa.RecordBatch, buckets: int) -> NDArray[np.int64]:
@@ -86,7 +108,7 @@ def _merged(routing: Routing, count: int, buckets: int) -> Routing:
         # Small integers are sorted in linear time.
         small = routing.buckets.astype(np.min_scalar_type(buckets))
         order = np.argsort(small, kind="stable")
-        return Routing(order, routing.buckets[order], routing.masks | HOME)
+        return Routing(routing.rows[order], routing.buckets[order], routing.masks[order] | HOME)
     order = np.lexsort((routing.rows, routing.buckets))
     rows, places, masks = routing.rows[order], routing.buckets[order], routing.masks[order]
     first = np.ones(len(rows), np.bool_)

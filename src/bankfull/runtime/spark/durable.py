@@ -7,11 +7,11 @@ match is refused in words, before anything is written.
 from __future__ import annotations
 
 import json
+import os
 import zlib
-from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
@@ -19,16 +19,26 @@ from bankfull.core import Plan, catch_up, describe, restore, revive, snapshot
 from bankfull.errors import SnapshotError
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.live import Live
-from bankfull.runtime.spark.packets import pack_tight, unpack_tight
+from bankfull.runtime.spark.packets import (
+    conform,
+    cut_by_bytes,
+    cut_bytes,
+    pack_tight,
+    unpack_tight,
+)
 from bankfull.spec import to_json
 
-_VERSION = 6
+_VERSION = 7
 #: Where the header is kept: no stream has this position.
 _HEADER = (-1, 0)
-#: Where a state under a memory budget is kept.
-_WHOLE = (-2, 0)
-#: The segment number under which rows that wait for their turn are kept.
-_WAITING = -1
+#: The position under which a state under a memory budget is kept, in pieces.
+_WHOLE = -2
+#: The most bytes of a value. Spark's state server holds several copies of what it is sent, and
+#: one message must fit into its memory beside everything else.
+_VALUE_BYTES = 8 << 20
+#: How long to wait for Spark's state server. One that has died does not answer, and Spark waits
+#: for the worker as the worker waits for it.
+_PATIENCE_S = float(os.environ.get("BANKFULL_STATE_TIMEOUT_S", "300"))
 
 
 class Durable:
@@ -36,6 +46,10 @@ class Durable:
 
     def __init__(self, handle: StatefulProcessorHandle, layout: Layout) -> None:
         self.layout = layout
+        client = getattr(handle, "stateful_processor_api_client", None)
+        socket = getattr(client, "_client_socket", None)
+        if socket is not None:  # no part of Spark's public interface
+            socket.settimeout(_PATIENCE_S)
         # One variable for everything: Spark spends some 20 ms a task on opening each.
         self._segments = handle.getMapState("segments", "stream int, number long", "rows binary")
 
@@ -63,23 +77,30 @@ class Durable:
     def append(self, live: Live, name: str, rows: pa.RecordBatch) -> None:
         """Keep rows that just entered the log of a stream."""
         position = [stream.name for stream in live.state.plan.streams].index(name)
-        number = live.numbers[position]
-        end = live.state.inputs[position].log.lanes.end
-        live.numbers[position] += 1
-        live.segments[position].append((number, end))
-        self._segments.updateValue((position, number), (pack_tight(rows),))
+        end = live.state.inputs[position].log.lanes.end - rows.num_rows
+        for piece in cut_by_bytes(rows, _VALUE_BYTES):
+            number = live.numbers[position]
+            end += piece.num_rows
+            live.numbers[position] += 1
+            live.segments[position].append((number, end))
+            self._segments.updateValue((position, number), (pack_tight(piece),))
 
     def commit(self, live: Live) -> None:
         """Forget segments without live rows and write the header."""
+        first = []
         for position, source in enumerate(live.state.inputs):
-            segments = live.segments[position]
+            segments, start = live.segments[position], live.starts[position]
             while segments and segments[0][1] <= source.log.lanes.start:
-                self._segments.removeKey((position, segments.popleft()[0]))
+                number, start = segments.popleft()
+                self._segments.removeKey((position, number))
+            live.starts[position] = start
+            first.append(segments[0][0] if segments else live.numbers[position])
             if source.reorder is not None and live.state.shedding is None:
-                self._segments.updateValue((position, _WAITING), (pack_tight(source.reorder.rows),))
+                waiting = cut_by_bytes(source.reorder.rows, _VALUE_BYTES)
+                self._write(live, position, [pack_tight(piece) for piece in waiting])
         if live.state.shedding is not None:
             # Bounded by the budget, and changed all over: written whole.
-            self._segments.updateValue(_WHOLE, (snapshot(live.state),))
+            self._write(live, _WHOLE, cut_bytes(snapshot(live.state), _VALUE_BYTES))
         live.renew()
         header = {
             **describe(live.state),
@@ -91,47 +112,38 @@ class Durable:
             "history": live.history,
             "frontiers": live.frontiers,
             "numbers": live.numbers,
-            "loads": live.loads,
+            "first_segments": first,
+            "starts": live.starts,
+            "pieces": live.pieces,
         }
         body = json.dumps(header).encode()
         data = zlib.crc32(body).to_bytes(4, "little") + body
         self._segments.updateValue(_HEADER, (data,))
 
+    def _write(self, live: Live, position: int, pieces: list[bytes]) -> None:
+        """Replace what is kept in pieces; their numbers are negative, unlike those of segments."""
+        for number, piece in enumerate(pieces):
+            self._segments.updateValue((position, -1 - number), (piece,))
+        for number in range(len(pieces), live.pieces.get(str(position), 0)):
+            self._segments.removeKey((position, -1 - number))
+        live.pieces[str(position)] = len(pieces)
+
     def rebuild(self, plan: Plan, header: dict[str, Any]) -> Live:
         """Build the operator anew from what is stored."""
+        live = Live.fresh(plan)
+        _stand(live, header)
+        live.lineage = header["lineage"]
         if plan.shed is not None:
-            written = self._segments.getValue(_WHOLE)
-            live = Live.fresh(plan)
-            live.state = restore(plan, bytes(written[0]) if written is not None else b"")
-            live.lineage, live.history = header["lineage"], header["history"]
-            live.frontiers, live.loads = header["frontiers"], header["loads"]
+            pieces = range(header["pieces"].get(str(_WHOLE), 0))
+            written = b"".join(self._value(_WHOLE, -1 - number) or b"" for number in pieces)
+            live.state = restore(plan, written)
             return live
-        pieces: list[dict[int, pa.RecordBatch]] = [{} for _ in plan.streams]
-        waiting = [_none(stream.schema) for stream in plan.streams]
-        for (position, number), (data,) in self._segments.iterator():
-            if (position, number) == _HEADER:
-                continue
-            rows = unpack_tight(bytes(data))
-            if number == _WAITING:
-                waiting[position] = rows
-            else:
-                pieces[position][number] = rows
-        held, segments = [], []
-        for position, stream in enumerate(plan.streams):
-            described = header["streams"][position]
-            end = described["first"] + described["stored"]
-            kept, ends = _assemble(pieces[position], end, described["first"], stream.schema)
-            held.append(kept)
-            segments.append(ends)
-        return Live(
-            revive(plan, header, held, waiting),
-            header["lineage"],
-            header["history"],
-            segments,
-            header["numbers"],
-            header["frontiers"],
-            header["loads"],
-        )
+        streams = range(len(plan.streams))
+        alive = [stream["first"] for stream in header["streams"]]
+        firsts = header["first_segments"]
+        held = [self._since(live, k, header, firsts[k], alive[k]) for k in streams]
+        live.state = revive(plan, header, held, [self._waiting(plan, k, header) for k in streams])
+        return live
 
     def catch_up(self, live: Live, header: dict[str, Any]) -> bool:
         """Bring an operator that this worker left at an earlier commit up to the last one.
@@ -139,30 +151,50 @@ class Durable:
         Returns False when some of what it missed has already expired, or tuples were dropped:
         then it must be rebuilt.
         """
-        if live.state.shedding is not None:
+        streams = range(len(live.numbers))
+        behind = [live.numbers[k] >= header["first_segments"][k] for k in streams]
+        if live.state.shedding is not None or not all(behind):
             return False
-        missed, waiting = [], []
-        for position, source in enumerate(live.state.inputs):
-            pieces = [_none(source.plan.schema)]
-            end = source.log.lanes.end
-            for number in range(live.numbers[position], header["numbers"][position]):
-                rows = self._segment(position, number)
-                if rows is None:
-                    return False
-                end += rows.num_rows
-                live.segments[position].append((number, end))
-                pieces.append(rows)
-            missed.append(pa.concat_batches(pieces))
-            held_back = self._segment(position, _WAITING)
-            waiting.append(held_back or _none(source.plan.schema))
+        plan = live.state.plan
+        missed = [self._since(live, k, header, live.numbers[k]) for k in streams]
+        waiting = [self._waiting(plan, k, header) for k in streams]
         catch_up(live.state, header, missed, waiting)
-        live.history, live.numbers = header["history"], header["numbers"]
-        live.frontiers, live.loads = header["frontiers"], header["loads"]
+        _stand(live, header)
         return True
 
-    def _segment(self, position: int, number: int) -> pa.RecordBatch | None:
+    def _since(
+        self, live: Live, position: int, header: dict[str, Any], first: int, alive: int = 0
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the segments of a stream from number ``first`` on, without tuples before ``alive``.
+
+        Segments are read one by one: an iterator of Spark's would put all of them into one message.
+        """
+        segments = live.segments[position]
+        schema = live.state.plan.streams[position].schema
+        end = segments[-1][1] if segments else header["starts"][position]
+        for number in range(first, header["numbers"][position]):
+            data = self._value(position, number)
+            if data is None:
+                raise SnapshotError(
+                    f"the checkpoint is damaged (segment {number} of stream {position} is "
+                    "missing): restart from a copy of it, or with a new checkpoint location"
+                )
+            rows = conform(unpack_tight(data), schema)
+            end += rows.num_rows
+            segments.append((number, end))
+            yield rows.slice(max(0, alive - (end - rows.num_rows)))
+
+    def _waiting(self, plan: Plan, position: int, header: dict[str, Any]) -> pa.RecordBatch:
+        """Return the rows of a stream that wait for their turn."""
+        schema = plan.streams[position].schema
+        pieces = [_none(schema)]
+        for number in range(header["pieces"].get(str(position), 0)):
+            pieces.append(conform(unpack_tight(self._value(position, -1 - number) or b""), schema))
+        return pa.concat_batches(pieces)
+
+    def _value(self, position: int, number: int) -> bytes | None:
         stored = self._segments.getValue((position, number))
-        return None if stored is None else unpack_tight(bytes(stored[0]))
+        return None if stored is None else bytes(stored[0])
 
     def _check(self, header: dict[str, Any]) -> None:
         if header["version"] != _VERSION:
@@ -197,16 +229,11 @@ class Durable:
             )
 
 
-def _assemble(
-    pieces: dict[int, pa.RecordBatch], end: int, first: int, schema: pa.Schema
-) -> tuple[pa.RecordBatch, deque[tuple[int, int]]]:
-    """Put segments one behind the other and cut off what has expired."""
-    numbers = sorted(pieces)
-    sizes = [pieces[number].num_rows for number in numbers]
-    behind = np.cumsum([0, *sizes[:0:-1]], dtype=np.int64)[::-1]
-    rows = pa.concat_batches([pieces[number] for number in numbers]) if numbers else _none(schema)
-    kept = rows.slice(rows.num_rows - (end - first))
-    return kept, deque((n, end - int(rest)) for n, rest in zip(numbers, behind, strict=False))
+def _stand(live: Live, header: dict[str, Any]) -> None:
+    """Let an operator stand where a header says; its rows are brought there separately."""
+    live.history, live.numbers = header["history"], header["numbers"]
+    live.frontiers, live.starts = header["frontiers"], header["starts"]
+    live.pieces = header["pieces"]
 
 
 def _none(schema: pa.Schema) -> pa.RecordBatch:

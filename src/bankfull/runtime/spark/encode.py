@@ -8,13 +8,16 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bankfull.assemble import assemble
 from bankfull.core import Plan
-from bankfull.core.plan import MASK, NEVER
-from bankfull.core.times import null_times, to_units
-from bankfull.runtime.spark.buckets import route
-from bankfull.runtime.spark.packets import conform, pack
+from bankfull.core.admit import Check, bad_rows, checks_of, text_checks
+from bankfull.core.plan import HOME, MASK, NEVER
+from bankfull.core.shedding import share_period
+from bankfull.core.text import is_sound
+from bankfull.runtime.spark.buckets import most_copies, route
+from bankfull.runtime.spark.packets import conform, cut_by_bytes, pack
 from bankfull.spec import Equal, Query
 
 _PACKET = pa.schema(
@@ -22,10 +25,13 @@ _PACKET = pa.schema(
         ("bucket", pa.int32()),
         ("stream", pa.int32()),
         ("newest", pa.int64()),
-        ("loads", pa.list_(pa.int64())),
+        ("sound", pa.bool_()),
+        ("loads", pa.binary()),
         ("rows", pa.binary()),
     ]
 )
+#: Bytes that leave at a time, all copies counted.
+_PIECE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,9 @@ class Layout:
         """Resolve the query; where a row may go to several buckets, rows carry a mask."""
         equality = all(isinstance(join.predicate, Equal) for join in self.query.joins)
         copies = len(self.keys) > 1 and (len(self.query.joins) > 1 or not equality)
-        return assemble(self.query, self.schemas, masked=copies)
+        return assemble(
+            self.query, self.schemas, masked=copies, by_content=True, operators=len(self.keys)
+        )
 
     def columns(self) -> dict[str, list[str]]:
         """Return the columns of every stream, in words."""
@@ -59,15 +67,20 @@ class Encode:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = self.layout.plan()
-        for rows in batches:
-            if rows.num_rows:
-                yield self._packets(plan, rows)
+        checks = checks_of(plan, self.position)
+        copies = most_copies(plan, self.position, len(self.layout.keys))
+        for batch in batches:
+            for rows in cut_by_bytes(batch, _PIECE_BYTES // copies):
+                yield self._packets(plan, checks, rows)
 
-    def _packets(self, plan: Plan, rows: pa.RecordBatch) -> pa.RecordBatch:
-        stream = plan.streams[self.position]
-        schema = self.layout.schemas[stream.name]
-        rows = conform(rows, schema)
-        keys = self.layout.keys
+    def _packets(self, plan: Plan, checks: list[Check], rows: pa.RecordBatch) -> pa.RecordBatch:
+        stream, keys = plan.streams[self.position], self.layout.keys
+        rows = conform(rows, self.layout.schemas[stream.name])
+        sound = all(pa.types.is_primitive(c.type) or is_sound(c) for c in rows.columns)
+        if not sound:
+            checks = [*checks, *text_checks(stream)]
+        times, bad = bad_rows(stream, rows, checks)
+        usable = ~np.logical_or.reduce([np.zeros(len(times), np.bool_), *(mask for _, mask in bad)])
         routing = route(plan, self.position, rows, len(keys))
         sent = rows.take(pa.array(routing.rows))
         if stream.masked:
@@ -77,21 +90,38 @@ class Encode:
             pack(sent.slice(start, stop - start)) if stop > start else None
             for start, stop in pairwise(bounds)
         ]
-        newest = _newest(rows.column(stream.time), stream.scale)
+        newest = int(times[usable].max(initial=-NEVER))
+        loads: list[bytes | None] = [None] * len(keys)
+        if plan.shed is not None and len(keys) > 1:
+            counted = usable[routing.rows] & (routing.masks != HOME)
+            loads = _loads(plan, times[routing.rows], routing.buckets, counted, len(keys))
         return pa.RecordBatch.from_arrays(
             [
                 pa.array(keys, pa.int32()),
                 pa.array([self.position] * len(keys), pa.int32()),
                 pa.array([newest] * len(keys), pa.int64()),
-                pa.array([np.diff(bounds)] * len(keys), pa.list_(pa.int64())),
+                pa.array([sound] * len(keys), pa.bool_()),
+                pa.array(loads, pa.binary()),
                 pa.array(cells, pa.binary()),
             ],
             schema=_PACKET,
         )
 
 
-def _newest(values: pa.Array, scale: int) -> int:
-    """Return the largest usable time, or a time before all others."""
-    times, outside = to_units(values, scale)
-    usable = times[~(outside | null_times(values))]
-    return int(usable.max()) if len(usable) else -NEVER
+def _loads(
+    plan: Plan,
+    times: NDArray[np.int64],
+    buckets: NDArray[np.int64],
+    counted: NDArray[np.bool_],
+    count: int,
+) -> list[bytes | None]:
+    """Return for each bucket rows of (period, its rows, rows of all), as bytes.
+
+    Every bucket gets the sums over all, and of the others nothing more: to send what each of them
+    got would cost the square of their number.
+    """
+    periods, places = np.unique(times[counted] // share_period(plan), return_inverse=True)
+    own = np.zeros((count, len(periods)), np.int64)
+    np.add.at(own, (buckets[counted], places), 1)
+    total = own.sum(axis=0)
+    return [np.stack([periods, mine, total], axis=1).tobytes() for mine in own]

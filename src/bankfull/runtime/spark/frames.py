@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bankfull.assemble import assemble
 from bankfull.core import Plan
+from bankfull.core.forms import may_be_null
+from bankfull.core.share import least_part
 from bankfull.errors import PlanError
 from bankfull.policies.age import Age
 from bankfull.runtime.spark.buckets import bucket_count, spread_keys
 from bankfull.runtime.spark.decode import Decode
 from bankfull.runtime.spark.encode import Encode, Layout
-from bankfull.runtime.spark.live import least_part
 from bankfull.runtime.spark.packets import PACKET_FIELDS
 from bankfull.runtime.spark.report import observed
 from bankfull.runtime.spark.results import COUNTS, is_packed, result_schema
@@ -67,7 +68,7 @@ def _check_shedding(plan: Plan, buckets: int) -> None:
     if shed is None or buckets == 1:
         return
     buffers = len(plan.streams) if shed.proportional or shed.shares is not None else 1
-    least = round(buckets * buffers / least_part(plan))
+    least = round(buckets * buffers / least_part(shed.unbiased))
     if not shed.in_bytes and shed.budget < least:
         raise PlanError(
             f"a budget of {shed.budget} tuples is too small for {buckets} buckets: give at least "
@@ -117,7 +118,7 @@ def _arrow_schema(spark: SparkSession, frame: DataFrame) -> pa.Schema:
 
     zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
     try:
-        return to_arrow_schema(frame.schema, timezone=zone)
+        return may_be_null(to_arrow_schema(frame.schema, timezone=zone))
     except Exception as error:
         raise PlanError(f"a column cannot be exchanged through Arrow: {error}") from error
 

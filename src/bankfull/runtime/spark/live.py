@@ -16,10 +16,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bankfull.core import Plan, Share, State, start
+from bankfull.core import Plan, State, start
 
 #: Commits that a header remembers, hence how far behind a worker may be and still catch up.
 HISTORY = 32
@@ -33,8 +30,9 @@ class Live:
 
     ``lineage`` names the operator for all its life, ``history`` its latest commits, the newest
     last. ``segments[k]`` are the durable pieces of stream k's log, as (number, one past its last
-    tuple), ``numbers[k]`` the number of the next. ``frontiers`` is how far each stream has come
-    over all buckets, ``loads`` how many rows every bucket has been getting, smoothed.
+    tuple), ``numbers[k]`` the number of the next, ``starts[k]`` the first tuple of the first.
+    ``frontiers`` is how far each stream has come over all buckets. ``pieces`` is in how many
+    values everything else lies, by its position.
     """
 
     state: State
@@ -42,8 +40,9 @@ class Live:
     history: list[str]
     segments: list[deque[tuple[int, int]]]
     numbers: list[int]
+    starts: list[int]
     frontiers: dict[str, int] = field(default_factory=dict)
-    loads: list[float] = field(default_factory=list)
+    pieces: dict[str, int] = field(default_factory=dict)
     used_at: float = 0.0
 
     @classmethod
@@ -51,41 +50,11 @@ class Live:
         """Return an operator before its first micro-batch."""
         streams = len(plan.streams)
         segments: list[deque[tuple[int, int]]] = [deque() for _ in range(streams)]
-        return cls(start(plan), uuid.uuid4().hex, [], segments, [0] * streams)
-
-    def share(self, loads: NDArray[np.float64], at: int) -> Share:
-        """Return the part of the query's budget that this bucket has from now on."""
-        if self.loads:
-            loads = (np.array(self.loads) + loads) / 2.0
-        self.loads = [float(load) for load in loads]
-        return share_of(loads, at, least_part(self.state.plan))
+        return cls(start(plan), uuid.uuid4().hex, [], segments, [0] * streams, [0] * streams)
 
     def renew(self) -> None:
         """Begin a new commit."""
         self.history = [*self.history[1 - HISTORY :], uuid.uuid4().hex]
-
-
-def least_part(plan: Plan) -> float:
-    """Return what a bucket always has, in even parts: less where all sample with one chance."""
-    return 0.125 if plan.shed is not None and plan.shed.unbiased else 0.5
-
-
-def share_of(loads: NDArray[np.float64], at: int, least: float) -> Share:
-    """Return a bucket's part of a budget: by what it gets, beside the least that each one has.
-
-    A sample is one of the whole result only if every bucket draws it with the same chance, so
-    none makes use of that least part, which is more for those that get little.
-
-    >>> loads = np.array([6.0, 2.0, 0.0, 0.0])
-    >>> [share_of(loads, at, 0.5).memory for at in range(4)]
-    [0.5, 0.25, 0.125, 0.125]
-    >>> [share_of(loads, at, 0.5).alike for at in range(4)]
-    [0.75, 0.5, 0.0, 0.0]
-    """
-    total, even = float(loads.sum()), 1.0 / len(loads)
-    by_load = (1.0 - least) * (float(loads[at]) / total if total else even)
-    memory = least * even + by_load
-    return Share(memory, even / memory, by_load / memory if len(loads) > 1 else 1.0)
 
 
 class LiveStates:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from bankfull.core import Batch, Plan, Step, resize, step
+from bankfull.core import Batch, Plan, Step, step
 from bankfull.core.plan import NEVER
 from bankfull.runtime.spark.durable import Durable
 from bankfull.runtime.spark.encode import Layout
@@ -51,8 +51,6 @@ class Operate(StatefulProcessor):
         gathered = Gathered(plan, _packets(rows))
         live = self._load(plan)
         before = live.state.ledger.copy()
-        share = live.share(gathered.loads, self.layout.keys.index(int(key[0])))
-        resize(live.state, share)
         for outcome in _steps(plan, live, gathered):
             for rows_out in outcome.output:
                 yield as_frame(result_rows(plan, rows_out))
@@ -77,22 +75,26 @@ class Operate(StatefulProcessor):
 
 def _packets(rows: Iterator[pd.DataFrame]) -> Iterator[Packet]:
     for frame in rows:
-        columns = (frame[name] for name in ("stream", "newest", "loads", "rows"))
+        columns = (frame[name] for name in ("stream", "newest", "sound", "loads", "rows"))
         yield from zip(*columns, strict=True)
 
 
 def _steps(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Step]:
     """Step with the new rows, then with how far time came in all buckets together."""
-    outcome = step(live.state, Batch(gathered.rows, live.frontiers))
-    yield outcome
-    while outcome.pending:
-        outcome = step(outcome.state, Batch())
-        yield outcome
+    frontiers = live.frontiers
+    for rows in gathered.batches():
+        yield from _finish(live, Batch(rows, frontiers, validated=gathered.sound))
     for stream in plan.streams:
-        newest = gathered.newest.get(stream.name, -NEVER)
-        reached = newest - stream.late
-        live.frontiers[stream.name] = max(live.frontiers.get(stream.name, -NEVER), reached)
-    outcome = step(outcome.state, Batch(frontiers=live.frontiers))
+        reached = gathered.newest.get(stream.name, -NEVER) - stream.late
+        frontiers[stream.name] = max(frontiers.get(stream.name, -NEVER), reached)
+    # Every piece of input reaches every bucket, so a stream without any had nothing to give.
+    quiet = frozenset(stream.name for stream in plan.streams) - gathered.newest.keys()
+    yield from _finish(live, Batch({}, frontiers, quiet=quiet, loads=gathered.loads))
+
+
+def _finish(live: Live, batch: Batch) -> Iterator[Step]:
+    """Step until nothing is pending."""
+    outcome = step(live.state, batch)
     yield outcome
     while outcome.pending:
         outcome = step(outcome.state, Batch())

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
 #: Columns between encode and operate. Every bucket gets one packet from every piece of input,
-#: with or without rows, so that all of them learn how far time has come and (``loads``) how many
-#: rows went where.
-PACKET_FIELDS = "bucket int, stream int, newest long, loads array<long>, rows binary"
+#: with or without rows, so that all of them learn how far time has come and (``loads``, where
+#: they share a budget) how much of the input is theirs. ``sound``: the rows have been validated,
+#: and all text is UTF-8.
+PACKET_FIELDS = "bucket int, stream int, newest long, sound boolean, loads binary, rows binary"
 
 _TIGHT = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
@@ -34,6 +37,27 @@ def unpack_tight(data: bytes) -> pa.RecordBatch:
     """Return the rows that :func:`pack_tight` wrote."""
     with pa.ipc.open_stream(data) as stream:
         return stream.read_next_batch()
+
+
+def cut_by_bytes(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
+    """Cut rows into pieces of about this many bytes at most; a row is never cut.
+
+    >>> rows = pa.RecordBatch.from_pydict({"text": ["x" * 1000] * 10})
+    >>> [piece.num_rows for piece in cut_by_bytes(rows, 4000)]
+    [4, 4, 2]
+    """
+    each = max(1, rows.num_rows * most // max(1, rows.nbytes))
+    for start in range(0, rows.num_rows, each):
+        yield rows.slice(start, each)
+
+
+def cut_bytes(data: bytes, most: int) -> list[bytes]:
+    """Cut bytes into pieces of at most this many; nothing is one empty piece.
+
+    >>> cut_bytes(b"abcde", 2)
+    [b'ab', b'cd', b'e']
+    """
+    return [data[start : start + most] for start in range(0, max(1, len(data)), most)]
 
 
 def conform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain
 
 import pyarrow as pa
 
-from bankfull.core import Batch, State, resize, start, step
+from bankfull.core import Batch, State, start, step
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
-from bankfull.runtime.spark.live import least_part, share_of
 from bankfull.runtime.spark.report import counts_line
 from bankfull.runtime.spark.results import count_row, result_rows
 
-#: Rows that enter the operator at a time.
-_SLICE = 1 << 16
+#: Rows and bytes that enter the operator at a time.
+_SLICE_ROWS, _SLICE_BYTES = 1 << 16, 64 << 20
 
 
 def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -24,26 +22,26 @@ def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
     def bucket(packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         state = start(layout.plan())
         before = state.ledger.copy()
-        first = next(packets)
-        at = layout.keys.index(first.column("bucket")[0].as_py())
-        gathered = Gathered(state.plan, _unpacked(chain([first], packets)))
-        resize(state, share_of(gathered.loads, at, least_part(state.plan)))
-        for rows in _results(state, gathered.rows):
+        for rows in _results(state, Gathered(state.plan, _unpacked(packets))):
             yield result_rows(state.plan, rows)
         yield count_row(state.plan, counts_line(state.plan.query, before, state.ledger))
 
     return bucket
 
 
-def _results(state: State, left: dict[str, pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _results(state: State, gathered: Gathered) -> Iterator[pa.RecordBatch]:
     """Feed the operator from the stream that is furthest behind, then end all streams."""
-    plan = state.plan
-    names = [stream.name for stream in plan.streams]
+    names = [stream.name for stream in state.plan.streams]
+    left, taken = dict(gathered.rows), dict.fromkeys(names, 0)
+    yield from _steps(state, Batch(loads=gathered.loads))
     while left:
         name = min(left, key=lambda name: state.inputs[names.index(name)].newest)
-        yield from _steps(state, Batch({name: left[name].slice(0, _SLICE)}))
-        left[name] = left[name].slice(_SLICE)
-        if not left[name].num_rows:
+        rows = left[name]
+        size = min(_SLICE_ROWS, max(1, rows.count * _SLICE_BYTES // max(1, rows.nbytes)))
+        piece = rows.slice(taken[name], size)
+        yield from _steps(state, Batch({name: piece}, validated=gathered.sound))
+        taken[name] += size
+        if taken[name] >= rows.count:
             del left[name]
             yield from _steps(state, Batch(ended=frozenset([name])))
     yield from _steps(state, Batch(ended=frozenset(names)))
@@ -51,7 +49,7 @@ def _results(state: State, left: dict[str, pa.RecordBatch]) -> Iterator[pa.Recor
 
 def _unpacked(packets: Iterator[pa.RecordBatch]) -> Iterator[Packet]:
     for batch in packets:
-        names = ("stream", "newest", "loads", "rows")
+        names = ("stream", "newest", "sound", "loads", "rows")
         columns = (batch.column(name).to_pylist() for name in names)
         yield from zip(*columns, strict=True)
 
