@@ -82,7 +82,7 @@ def test_differential_ledger(runner: Fresh) -> None:
         assert {k: found[k] for k in LASTING} == {k: wanted[k] for k in LASTING}, name
         assert found["quarantined"] == 2
         assert found == {k: counted[f"{name}.{k}"] for k in found}, name
-        assert found["inserted"] == found["stored"] + found["expired"]
+        assert found["inserted"] == found["stored"] + found["expired"] + found["purged"]
     assert stored["joins"]["join"]["emitted"] == embedded["joins"]["join"]["emitted"]
     assert counted["join.emitted"] == embedded["joins"]["join"]["emitted"]
 

@@ -202,13 +202,3 @@ def spread(
     placed = (mixed % np.uint64(parts)).astype(np.int64)
     placed[absent] = 0
     return placed
-
-
-def row_codes(rows: pa.RecordBatch) -> Codes:
-    """Return a code of each whole row; columns whose values cannot be coded do not count."""
-    codes = np.zeros(rows.num_rows, np.uint64)
-    for values in rows.columns:
-        plain = values.storage if isinstance(values, pa.ExtensionArray) else values
-        if not pa.types.is_map(plain.type) and not pa.types.is_union(plain.type):
-            hashing.combine(codes, _with_nulls(plain))
-    return codes

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bankfull.core.keys import row_codes
+from bankfull.core.content import row_codes
 from bankfull.core.plan import StreamPlan
 
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core import JoinPlan, Plan
-from bankfull.core.keys import row_codes, spread
+from bankfull.core.content import row_codes
+from bankfull.core.keys import spread
 from bankfull.core.plan import HOME, NEVER
 from bankfull.core.useless import null_keys
 from bankfull.spec import Equal

@@ -15,7 +15,8 @@ from pyspark.daemon import manager
 
 from bankfull.assemble import assemble
 from bankfull.core import Batch, start, step
-from bankfull.core.keys import row_codes, spread
+from bankfull.core.content import row_codes
+from bankfull.core.keys import spread
 from bankfull.runtime.spark import decode, encode, operate
 from bankfull.spec import Equal, Join, Query, Stream, Ticks
 
