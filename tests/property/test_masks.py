@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from bankfull.assemble import assemble
-from bankfull.core import Batch, Share, State, resize, restore, snapshot, start, step
+from bankfull.core import Batch, State, restore, snapshot, start, step
 from bankfull.core.plan import HOME, MASK
 from bankfull.kernels import memory as m
 from bankfull.oracle import exact
@@ -90,8 +90,9 @@ def slots(state: State) -> list[int]:
     return sorted(whole[whole[:, m.STREAM] >= 0, m.SEQ].tolist())
 
 
-def plan(asked: Query, given: dict[str, pa.Table], masked: bool) -> Any:
-    return assemble(asked, {name: one.schema for name, one in given.items()}, masked)
+def plan(asked: Query, given: dict[str, pa.Table], masked: bool, operators: int = 1) -> Any:
+    schemas = {name: one.schema for name, one in given.items()}
+    return assemble(asked, schemas, masked, operators=operators)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "prob", "dimpprob", "gdj", "gain"])
@@ -136,7 +137,7 @@ def test_copies_over_buckets(budget: int, buckets: int) -> None:
     """Routed as on Spark: nothing twice, the budget bounds copies too, every row counted once."""
     given = tables(7)
     asked = query(budget, "gain")
-    layout = plan(asked, given, masked=True)
+    layout = plan(asked, given, masked=True, operators=buckets)
     routed = {
         name: route(layout, position, one.combine_chunks().to_batches()[0], buckets)
         for position, (name, one) in enumerate(given.items())
@@ -151,7 +152,6 @@ def test_copies_over_buckets(budget: int, buckets: int) -> None:
                 FIELD, pa.array(routed[name].masks[here])
             )
         state = start(layout)
-        resize(state, Share(1.0 / buckets))
         found, state = run(state, part)
         total += found
         states.append(state)

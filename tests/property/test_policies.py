@@ -81,7 +81,10 @@ class World:
         for _ in range(count):
             time += dice.choice([0, 0, 1, 1, 2, 9])
             drawn.append((time, dice.randrange(self.streams)))
-        for seq, (at, stream) in enumerate(sorted(drawn)):
+        #: Tuples without any key, by the one before which they come: no join can use them.
+        self.useless: list[Arrival] = []
+        for at, stream in sorted(drawn):
+            seq = len(self.arrivals)
             values = tuple(
                 (None if dice.random() < 0.05 else int(keys * dice.random() ** 2))
                 if stream in join.streams
@@ -89,7 +92,10 @@ class World:
                 for join in self.joins
             )
             worth = float(dice.choice([1, 1, 2, 5, 100]))
-            self.arrivals.append(Arrival(stream, at, values, worth, seq))
+            useful = any(value is not None for value in values)
+            (self.arrivals if useful else self.useless).append(
+                Arrival(stream, at, values, worth, seq)
+            )
         self.dice = dice
 
     def state(self, policy: Policy) -> State:
@@ -121,7 +127,9 @@ class World:
     def batch(self, arrivals: list[Arrival], ended: bool) -> Batch:
         """Return arrivals as a batch; all streams are known to have come as far as the last."""
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in "abc"[: self.streams]}
-        for one in arrivals:
+        numbers = [one.seq for one in arrivals]
+        useless = [one for one in self.useless if one.seq in numbers]
+        for one in sorted(arrivals + useless, key=lambda one: (one.time, one.stream)):
             keys = {f"k{number}": key for number, key in enumerate(one.keys)}
             row = {"t": one.time, "v": one.importance, "seq": one.seq, **keys}
             rows["abc"[one.stream]].append(row)

@@ -85,12 +85,13 @@ def test_a_stream_that_is_read_later_is_not_idle(overload: object) -> None:
 def test_an_idle_stream_holds_the_others_back_no_longer_than_allowed(
     idle: int | None, most: int
 ) -> None:
-    """A source that gives empty batches has nothing at the moment."""
+    """A live source gives None while it has nothing."""
 
-    def quiet() -> Iterator[pa.RecordBatch]:
+    def quiet() -> Iterator[pa.RecordBatch | None]:
         yield rows([5])
+        yield rows([])  # an empty batch is a batch
         for _ in range(90):
-            yield rows([])
+            yield None
         yield rows([3000])
 
     times = np.arange(4000)

@@ -45,7 +45,7 @@ class Joined:
         self._kept: dict[str, list[pa.RecordBatch]] = {}
         self._state: State = start(plan)
         self._open = {stream.name for stream in plan.streams}
-        #: Streams whose last batch was empty, and those of them asked since another gave rows.
+        #: Streams whose source has nothing, and those of them asked since another gave a batch.
         self._quiet: set[str] = set()
         self._asked: set[str] = set()
         self._batches = self._run()
@@ -125,24 +125,24 @@ class Joined:
                 self._open.discard(name)
                 yield from self._steps(Batch(ended=frozenset([name])))
             else:
-                self._hear(name, rows.num_rows)
+                self._hear(name)
                 yield from self._steps(Batch({name: rows}, quiet=frozenset(self._quiet)))
         if failed is not None:
             raise failed
 
-    def _hear(self, name: str, rows: int) -> None:
+    def _hear(self, name: str) -> None:
         """Remember whether a source had something to give."""
-        if rows:
-            self._quiet.discard(name)
-            self._asked.clear()
-        else:
+        if self._sources[name].is_quiet:
             self._quiet.add(name)
             self._asked.add(name)
+        else:
+            self._quiet.discard(name)
+            self._asked.clear()
 
     def _furthest_behind(self) -> str:
         """Choose the open stream whose time has come the least far.
 
-        One that gave an empty batch has nothing at the moment: the others are asked first.
+        If its source had nothing when it was last asked, the others are asked first.
         """
         reached = {source.plan.name: source.newest for source in self._state.inputs}
         if self._asked >= self._open:

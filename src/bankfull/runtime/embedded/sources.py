@@ -10,12 +10,16 @@ from bankfull.errors import BankfullError, PlanError, SourceError
 
 
 class Source:
-    """Record batches of one stream."""
+    """Record batches of one stream.
+
+    A live source gives ``None`` while it has nothing: ``is_quiet`` until it gives a batch again.
+    """
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         self.schema = schema
         self._batches: Iterator[pa.RecordBatch] = iter(batches)
         self._rest: pa.RecordBatch | None = None
+        self.is_quiet = False
 
     def read(self, rows_max: int) -> pa.RecordBatch | None:
         """Return the next batch of at most ``rows_max`` rows, or None at the end."""
@@ -34,11 +38,15 @@ class Source:
             raise
         except Exception as error:
             raise SourceError(f"a source failed while it was read: {error!r}") from error
+        self.is_quiet = batch is None
+        if batch is None:
+            nothing = [pa.nulls(0, field.type) for field in self.schema]
+            return pa.RecordBatch.from_arrays(nothing, schema=self.schema)
         if isinstance(batch, pa.RecordBatch):
             return batch
         raise SourceError(
             f"a source gave a {type(batch).__name__} instead of a record batch: "
-            "yield pyarrow.RecordBatch objects"
+            "yield pyarrow.RecordBatch objects, or None while there is nothing"
         )
 
 
