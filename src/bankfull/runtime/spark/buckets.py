@@ -55,8 +55,8 @@ def grid(buckets: int) -> tuple[int, int]:
 def route(plan: Plan, position: int, rows: pa.RecordBatch, buckets: int) -> Routing:
     """Send the rows of one stream to their buckets.
 
-    A row whose key is null meets nobody. It goes to one bucket, where it is counted and forgotten;
-    any will do, and different ones, so that many such rows are nobody's burden.
+    A row whose key is null meets nobody. It goes to one bucket, where it is counted and forgotten:
+    one that follows from its content, so that many such rows are spread over all buckets.
     """
     count = rows.num_rows
     alone = np.ones(count, np.bool_)
@@ -72,7 +72,8 @@ def route(plan: Plan, position: int, rows: pa.RecordBatch, buckets: int) -> Rout
             which.append(keyed)
             bits.append(np.full(len(keyed), 1 << join.bit, np.int64))
     lonely = np.flatnonzero(alone)
-    where.append(lonely % buckets)
+    codes = row_codes(rows.take(pa.array(lonely))) if len(lonely) else np.zeros(0, np.uint64)
+    where.append((codes % np.uint64(buckets)).astype(np.int64))
     which.append(lonely)
     bits.append(np.zeros(len(lonely), np.int64))
     routing = Routing(np.concatenate(which), np.concatenate(where), np.concatenate(bits))

@@ -80,8 +80,13 @@ def _packets(rows: Iterator[pd.DataFrame]) -> Iterator[Packet]:
 
 
 def _steps(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Step]:
-    """Step with the new rows, then with how far time came in all buckets together."""
+    """Step with the new rows, then with how far time came in all buckets together.
+
+    What the buckets got is told first: it decides over the memory in which rows are joined.
+    """
     frontiers = live.frontiers
+    if len(gathered.loads):
+        yield from _finish(live, Batch(loads=gathered.loads))
     for rows in gathered.batches():
         yield from _finish(live, Batch(rows, frontiers, validated=gathered.sound))
     for stream in plan.streams:
@@ -89,7 +94,7 @@ def _steps(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Step]:
         frontiers[stream.name] = max(frontiers.get(stream.name, -NEVER), reached)
     # Every piece of input reaches every bucket, so a stream without any had nothing to give.
     quiet = frozenset(stream.name for stream in plan.streams) - gathered.newest.keys()
-    yield from _finish(live, Batch({}, frontiers, quiet=quiet, loads=gathered.loads))
+    yield from _finish(live, Batch({}, frontiers, quiet=quiet))
 
 
 def _finish(live: Live, batch: Batch) -> Iterator[Step]:
