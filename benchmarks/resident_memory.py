@@ -34,7 +34,7 @@ def batches(rows: int, keys: int, seed: int) -> Iterator[pa.RecordBatch]:
     dice = np.random.default_rng(seed)
     for start in range(0, rows, BATCH):
         count = min(BATCH, rows - start)
-        popular = dice.random(count) < 0.02
+        popular = dice.random(count) < 0.004
         numbers = np.where(popular, 0, dice.integers(1, keys, count))
         payload = [f"{number:0100d}" for number in range(start, start + count)]
         yield pa.RecordBatch.from_pydict(

@@ -43,6 +43,8 @@ from bankfull.kernels.slotsets import Bags
 
 #: Results that the kernel may return at once.
 _RESULTS = 1 << 15
+#: Tuples whose payload is rewritten at a time.
+_PIECE = 1 << 14
 
 
 @dataclass
@@ -438,12 +440,17 @@ class Shedding:
         slots = np.flatnonzero(whole[:, m.STREAM] == position)
         if log.stored <= slots.size + (slots.size // 4 + slack if slack else 0):
             return
-        numbers = whole[slots, m.ROW]
-        order = np.argsort(numbers)
-        rows = log.gather(numbers[order])
+        order = slots[np.argsort(whole[slots, m.ROW])]
+        numbers, times = whole[order, m.ROW], whole[order, m.TIME]
         fresh = Log(log.plan, log.lanes.end)
-        fresh.append(rows, whole[slots[order], m.TIME])
-        whole[slots[order], m.ROW] = np.arange(log.lanes.end, fresh.lanes.end)
+        # Piece by piece, and the old rows forgotten on the way: both logs at once would take twice
+        # the memory that the budget allows.
+        for start in range(0, len(numbers), _PIECE):
+            piece = numbers[start : start + _PIECE]
+            fresh.append(log.gather(piece), times[start : start + _PIECE])
+            for column in log.columns:
+                column.expire(int(piece[-1]) + 1)
+        whole[order, m.ROW] = np.arange(log.lanes.end, fresh.lanes.end)
         self.logs[position] = fresh
 
 
