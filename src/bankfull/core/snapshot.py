@@ -25,7 +25,7 @@ from bankfull.errors import SnapshotError
 from bankfull.spec import digest
 
 _MAGIC = b"bankfull"
-_VERSION = 4
+_VERSION = 5
 _HEAD = struct.Struct("<8sI16sQ")
 
 

@@ -22,7 +22,7 @@ from bankfull.runtime.spark.live import Live
 from bankfull.runtime.spark.packets import pack_tight, unpack_tight
 from bankfull.spec import to_json
 
-_VERSION = 6
+_VERSION = 7
 #: Where the header is kept: no stream has this position.
 _HEADER = (-1, 0)
 #: Where a state under a memory budget is kept.
