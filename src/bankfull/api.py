@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import isfunction
 from typing import Any
 
 from bankfull.assemble import assemble
@@ -204,14 +205,12 @@ def shed(
     """
     if isinstance(keep, str):
         policy = Keep(keep)
-    elif isinstance(keep, Policy) or (callable(keep) and hasattr(keep, "__qualname__")):
-        if isinstance(keep, type):
-            raise SpecError(f"keep={keep.__name__} is a class: give an instance of a policy")
+    elif isinstance(keep, Policy) or isfunction(getattr(keep, "py_func", keep)):
         policy = as_policy(keep).keep()
     else:
         raise SpecError(
             f"keep={checks.said(keep)} is no policy: give a name (`bankfull policies` lists them), "
-            "an instance from bf.policies, or a function (memory, slot, time)"
+            "an instance from bf.policies such as gdj(), or a function (memory, slot, time)"
         )
     resolve(policy)  # complain now about what can be judged now
     shares = split if isinstance(split, str) else checks.shares("split", split)
@@ -338,7 +337,7 @@ def _shed_to(overload: str | Shed) -> Shed | None:
     """Return the budget that an overload= asks for."""
     if isinstance(overload, Shed):
         return overload
-    if overload != "block":
+    if not isinstance(overload, str) or overload != "block":
         raise SpecError(
             f'overload={checks.said(overload)} is not in this version: give "block", or '
             'bf.shed(memory="64 MB")'

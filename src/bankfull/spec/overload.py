@@ -65,7 +65,7 @@ def size(value: object) -> Tuples | Bytes:
         unit = parsed[2].lower()
         if unit not in _BYTES:
             raise SpecError(
-                f"memory {value!r} has the unknown unit {parsed[2]!r}: {closest(unit, _BYTES)}"
+                f"memory {value!r} has the unknown unit {parsed[2]!r}: give {', '.join(_BYTES)}"
             )
         return Bytes(int(float(parsed[1]) * _BYTES[unit]))
     raise SpecError(f'memory={said(value)} is no budget: give e.g. "64 MB" or bf.tuples(10_000)')

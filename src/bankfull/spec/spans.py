@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -79,7 +80,9 @@ class Rows:
 
     def __post_init__(self) -> None:
         if not _is_int(self.count) or not 0 < self.count < LONGEST:
-            raise SpecError(f"a window of {self.count!r} rows holds nothing: give rows(n), n >= 1")
+            raise SpecError(
+                f"a window of {said(self.count)} rows holds nothing: give rows(n), n >= 1"
+            )
 
     def __str__(self) -> str:
         return f"{self.count} rows"
@@ -172,15 +175,22 @@ def _nanoseconds(number: str, word: str, text: str, what: str) -> int:
 
 
 def _is_int(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    """Tell whether something is one whole number; arrays and classes have the method as well."""
+    if isinstance(value, bool):
+        return False
+    try:
+        operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
 
 
 def _check(length: object, given: str) -> None:
     """Refuse what is no length; ``given`` is how it was written, with a place for its value."""
-    said = given.format(repr(length))
+    written = given.format(said(length))
     if not _is_int(length):
-        raise SpecError(f"{said} is not a whole number: give an integer")
+        raise SpecError(f"{written} is not a whole number: give an integer")
     if length < 0:  # type: ignore[operator]
-        raise SpecError(f"{said} is negative: give a length of zero or more")
+        raise SpecError(f"{written} is negative: give a length of zero or more")
     if length >= LONGEST:  # type: ignore[operator]
-        raise SpecError(f"{said} is longer than 64-bit times can hold: shorten it")
+        raise SpecError(f"{written} is longer than 64-bit times can hold: shorten it")

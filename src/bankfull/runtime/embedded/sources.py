@@ -107,8 +107,9 @@ def as_table(given: object, name: str) -> object:
 
 
 def _from_pandas(frame: Any) -> pa.Table:
-    """Convert a data frame; an index that numbers the rows is no column of theirs."""
-    return pa.Table.from_pandas(frame).replace_schema_metadata(None)
+    """Convert a data frame; an index is one of its columns if it has a name."""
+    named = any(name is not None for name in frame.index.names)
+    return pa.Table.from_pandas(frame, preserve_index=named).replace_schema_metadata(None)
 
 
 def _from_rows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
