@@ -147,7 +147,7 @@ REFUSED = {
     ),
     "unknown search": (
         STREAMS + JOIN + 'search = "hsh"',
-        "join.toml: [join]: search 'hsh' is unknown: did you mean 'hash'?",
+        "join.toml: [join]: search='hsh' is unknown: did you mean 'hash'?",
     ),
     "strict is text": (
         'strict = "yes"\n' + STREAMS + JOIN,

@@ -46,7 +46,7 @@ def streams(
         ({"memory": bf.tuples(5), "keep": "gdjj"}, "policy 'gdjj' is unknown: did you mean 'gdj'"),
         ({"memory": bf.tuples(5), "split": "even"}, "split='even' is unknown"),
         ({"memory": bf.tuples(5), "split": {"a": 0.9, "b": 0.9}}, "more than the whole"),
-        ({"memory": bf.tuples(5), "sample": 1.5}, "drops nothing or all"),
+        ({"memory": bf.tuples(5), "sample": 1.5}, "is no share to drop"),
         ({"memory": bf.tuples(5), "importance": "mean"}, "importance='mean' is unknown"),
     ],
 )
