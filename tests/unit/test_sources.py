@@ -63,7 +63,7 @@ def test_sources_are_read_alike(kind: str, tmp_path: Path) -> None:
         bf.stream(source, time="t", name="a"),
         bf.stream(TABLE, time="t", name="b"),
         on="k",
-        within=0,
+        within=5,
     )
     rows = joined.read_all()
     assert sorted(rows["a_k"].to_pylist()) == ["x", "y"]
@@ -74,7 +74,7 @@ def test_sources_are_read_alike(kind: str, tmp_path: Path) -> None:
 def test_a_named_index_is_a_column() -> None:
     indexed = TABLE.to_pandas().set_index("t")
     side = bf.stream(indexed, time="t", name="a")
-    joined = bf.join(side, bf.stream(TABLE, time="t", name="b"), on="k", within=0)
+    joined = bf.join(side, bf.stream(TABLE, time="t", name="b"), on="k", within=5)
     assert joined.read_all().num_rows == 2
 
 
@@ -83,7 +83,7 @@ def test_what_can_be_read_again_is_shared(kind: str, tmp_path: Path) -> None:
     shared = bf.stream(SOURCES[kind](tmp_path), time="t", name="a")
     for _ in range(2):
         other = bf.stream(TABLE, time="t", name="b")
-        assert bf.join(shared, other, on="k", within=0).read_all().num_rows == 2
+        assert bf.join(shared, other, on="k", within=5).read_all().num_rows == 2
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_what_can_be_read_again_is_shared(kind: str, tmp_path: Path) -> None:
 def test_the_rest_is_refused_with_the_cure(source: Any, words: str) -> None:
     side = bf.stream(source, time="t", name="a")
     with pytest.raises(PlanError, match=words):
-        bf.join(side, bf.stream(TABLE, time="t", name="b"), on="k", within=0)
+        bf.join(side, bf.stream(TABLE, time="t", name="b"), on="k", within=5)
