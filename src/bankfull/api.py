@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import isfunction
 from typing import Any
 
 from bankfull.assemble import assemble
-from bankfull.errors import PlanError, SpecError, closest
+from bankfull.errors import PlanError, SpecError
 from bankfull.policies import Policy, resolve
 from bankfull.policies.own import as_policy
-from bankfull.runtime.embedded import Joined, Source, as_source
+from bankfull.runtime.embedded import Joined, Source, as_source, shareable
 from bankfull.runtime.embedded.run import OnQuarantine
 from bankfull.spec import (
     Equal,
@@ -29,14 +30,13 @@ from bankfull.spec import (
     Subset,
     Superset,
     Tuples,
-    Window,
+    as_predicate,
+    checks,
     span,
     window,
+    windows,
 )
 from bankfull.spec.overload import size
-
-_OVERLOADS = ("block",)
-_ORDERS = (None,)
 
 
 @dataclass
@@ -55,7 +55,8 @@ class BoundStream:
         """Return the spec of this stream under its own or the given name."""
         late = span(self.late, "late bound")
         idle = None if self.idle is None else span(self.idle, "idle")
-        return Stream(self.name or name, self.time, late, self.importance, self.unique, idle)
+        given = name if self.name is None else self.name
+        return Stream(given, self.time, late, self.importance, self.unique, idle)
 
 
 def stream(
@@ -70,13 +71,16 @@ def stream(
 ) -> BoundStream:
     """Describe one input.
 
-    ``source`` is an Arrow table, a record batch reader, or an iterator of record batches.
+    ``source`` is a Spark DataFrame, an Arrow table, a pandas or Polars frame (whatever has the
+    Arrow stream interface), a list of dictionaries, a pyarrow dataset, a record batch reader, or
+    an iterator of record batches; the last two can be read by one join.
     ``time`` names its time column (timestamp, date or integer). ``late`` is how far time may go
     back: disorder within it is exact, a row beyond it is counted late. ``idle`` is how far the
     stream may fall behind the others before they stop waiting for it; its rows from before then
-    are late. ``importance`` and ``unique`` name columns that overload handling will use.
+    are late. ``importance`` names a column of positive numbers that a budget goes by. ``unique``
+    names columns without duplicates: it is kept with the stream and not used in this version.
     """
-    columns = (unique,) if isinstance(unique, str) else tuple(unique or ())
+    columns = () if unique is None else checks.texts("unique", unique)
     bound = BoundStream(source, time, name, late, importance, columns, idle)
     bound.spec("stream")  # complain now about what can be judged now
     return bound
@@ -111,18 +115,24 @@ def join(
     [{'orders_t': 1, 'orders_id': 7, 'paid_t': 3, 'paid_id': 7, 'joined_at': 3}]
     """
     shed_to = _shed_to(overload)
-    _check_word("order", order, _ORDERS)
+    if order is not None:
+        raise SpecError(f"order={checks.said(order)} is not in this version: leave it out")
     for given in streams:
         if not isinstance(given, BoundStream):
             raise SpecError(
                 f"join() got a {type(given).__name__}: wrap it in bf.stream(..., time=...) first"
             )
+    if len({id(given) for given in streams}) < len(streams):
+        raise SpecError(
+            "join() got the same stream twice: to join a stream with itself make two streams of "
+            "its source, with different names"
+        )
     specs = _name_streams(streams)
     described = Join(
         name,
         tuple(spec.name for spec in specs),
-        _predicate(on),
-        _windows(within, len(streams)),
+        as_predicate(on),
+        windows(within, len(streams)),
         search,
     )
     basic = None if basic_window is None else window(basic_window)
@@ -193,9 +203,17 @@ def shed(
     ``recall=0.95`` asks for a share of the exact results instead: memory grows and shrinks until
     it just suffices, up to ``memory`` if that is given too. ``Joined.recall`` is what was reached.
     """
-    policy = Keep(keep) if isinstance(keep, str) else as_policy(keep).keep()
+    if isinstance(keep, str):
+        policy = Keep(keep)
+    elif isinstance(keep, Policy) or isfunction(getattr(keep, "py_func", keep)):
+        policy = as_policy(keep).keep()
+    else:
+        raise SpecError(
+            f"keep={checks.said(keep)} is no policy: give a name (`bankfull policies` lists them), "
+            "an instance from bf.policies such as gdj(), or a function (memory, slot, time)"
+        )
     resolve(policy)  # complain now about what can be judged now
-    shares = split if isinstance(split, str) else tuple(sorted(split.items()))
+    shares = split if isinstance(split, str) else checks.shares("split", split)
     budget = None if memory is None else size(memory)
     return Shed(budget, policy, shares, importance, sample, seed, recall)
 
@@ -207,7 +225,7 @@ def tuples(count: int) -> Tuples:
 
 def equal(*sides: str | Sequence[str]) -> Equal:
     """Equality: one column (or list of columns) for all streams, or one for each."""
-    return Equal(tuple((side,) if isinstance(side, str) else tuple(side) for side in sides))
+    return Equal(tuple(checks.texts("equal", side) for side in sides))
 
 
 def overlap(*sides: str, at_least: int) -> Overlap:
@@ -252,7 +270,13 @@ def recall(metrics: Any) -> Any:
     """
     from bankfull.runtime.spark.report import recall_of
 
-    return recall_of(metrics.asDict() if hasattr(metrics, "asDict") else metrics)
+    found = metrics.asDict() if hasattr(metrics, "asDict") else metrics
+    if not isinstance(found, Mapping):
+        raise SpecError(
+            f"recall() got a {type(metrics).__name__}: give the observed metrics called bankfull, "
+            'e.g. query.lastProgress["observedMetrics"]["bankfull"]'
+        )
+    return recall_of(found)
 
 
 def rows(count: int) -> Rows:
@@ -267,6 +291,10 @@ def _plan(
     buckets: int | None,
 ) -> Any:
     """Hand the query to the runtime of its sources, and remember it for :func:`joins`."""
+    if on_quarantine is not None:
+        checks.function("on_quarantine", on_quarantine)
+    if buckets is not None:
+        checks.count("buckets", buckets)
     frames = [type(given.source).__module__.startswith("pyspark.") for given in streams]
     if any(frames) and not all(frames):
         raise PlanError("some streams are Spark DataFrames and others Arrow: give all of one kind")
@@ -299,8 +327,7 @@ def _plan_embedded(
 ) -> Joined:
     sources: dict[str, Source] = {}
     for spec, given in zip(query.streams, streams, strict=True):
-        if not isinstance(given.source, Source):
-            given.source = _shareable(given.source, spec.name)
+        given.source = shareable(given.source, spec.name)
         sources[spec.name] = as_source(given.source, spec.name)
     plan = assemble(query, {name: source.schema for name, source in sources.items()})
     return Joined(plan, sources, on_quarantine)
@@ -310,7 +337,11 @@ def _shed_to(overload: str | Shed) -> Shed | None:
     """Return the budget that an overload= asks for."""
     if isinstance(overload, Shed):
         return overload
-    _check_word("overload", overload, _OVERLOADS)
+    if not isinstance(overload, str) or overload != "block":
+        raise SpecError(
+            f'overload={checks.said(overload)} is not in this version: give "block", or '
+            'bf.shed(memory="64 MB")'
+        )
     return None
 
 
@@ -327,17 +358,15 @@ def _one_overload(queries: list[Query], overload: str | Shed | None) -> Shed | N
     return given.pop()
 
 
-def _shareable(given: Any, name: str) -> object:
-    """Keep tables as they are; an iterator is opened once, however many joins look at it."""
-    import pyarrow as pa
-
-    return given if isinstance(given, pa.Table | pa.RecordBatch) else as_source(given, name)
-
-
 def _recipe(planned: Any) -> tuple[Query, tuple[BoundStream, ...]]:
     """Return from what an unstarted join was made."""
     if not hasattr(planned, "_bankfull"):
         raise SpecError(f"joins() got a {type(planned).__name__}: give unstarted bf.join(...)")
+    if isinstance(planned, Joined) and planned.started:
+        raise SpecError(
+            f"join {planned.query.joins[0].name!r} has been read already: give joins() a join that "
+            "nobody has read from, over streams of its own"
+        )
     recipe: tuple[Query, tuple[BoundStream, ...]] = planned._bankfull
     return recipe
 
@@ -347,35 +376,6 @@ def _name_streams(streams: Sequence[BoundStream]) -> tuple[Stream, ...]:
         ["left", "right"] if len(streams) == 2 else [f"s{k + 1}" for k in range(len(streams))]
     )
     return tuple(given.spec(default) for given, default in zip(streams, defaults, strict=True))
-
-
-def _predicate(on: str | Sequence[str] | Predicate) -> Predicate:
-    if isinstance(on, Equal | Overlap | Subset | Superset | Similar):
-        return on
-    if isinstance(on, str):
-        return equal(on)
-    if isinstance(on, Sequence) and on and all(isinstance(column, str) for column in on):
-        return equal(list(on))
-    raise SpecError(
-        f"on={on!r} is no predicate: give a column name, a list of names, or e.g. "
-        "bf.overlap('tags', at_least=3)"
-    )
-
-
-def _windows(within: object, streams: int) -> tuple[Window, ...]:
-    if within is None:
-        raise PlanError(
-            "the join has no window, so its state could grow without bound: give within=, e.g. "
-            'within="10 minutes" or within=bf.rows(1000)'
-        )
-    each = tuple(within) if isinstance(within, tuple | list) else (within,) * streams
-    return tuple(window(length) for length in each)
-
-
-def _check_word(what: str, given: object, known: tuple[object, ...]) -> None:
-    if given not in known:
-        words = [str(word) for word in known]
-        raise SpecError(f"{what}={given!r} is not in this version: {closest(str(given), words)}")
 
 
 __all__ = [

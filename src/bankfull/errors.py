@@ -34,13 +34,20 @@ class SnapshotError(BankfullError):
     """A snapshot is damaged, foreign or from an unknown version."""
 
 
-def closest(word: str, known: Iterable[str]) -> str:
-    """Return ``known`` as advice, the most similar name first.
+def closest(word: object, known: Iterable[str]) -> str:
+    """Return ``known`` as advice, the most similar name first; capitals make no difference.
 
     >>> closest("ordr_id", ["order_id", "amount"])
     "did you mean 'order_id'? known: 'amount', 'order_id'"
+    >>> closest("ID", ["id", "it"])
+    "did you mean 'id'? known: 'id', 'it'"
     """
     names = sorted(set(known))
     listed = ", ".join(repr(name) for name in names) or "none"
-    similar = difflib.get_close_matches(word, names, n=1)
-    return f"did you mean {similar[0]!r}? known: {listed}" if similar else f"known: {listed}"
+    if not isinstance(word, str):
+        return f"known: {listed}"
+    plain = {name.casefold(): name for name in reversed(names)}
+    wanted = word.casefold()
+    similar = [wanted] if wanted in plain else []
+    similar = similar or difflib.get_close_matches(wanted, plain, n=1)
+    return f"did you mean {plain[similar[0]]!r}? known: {listed}" if similar else f"known: {listed}"

@@ -105,9 +105,9 @@ REFUSED = {
         STREAMS + '[join]\non = "order_id"',
         "join.toml: [join] has no within: say how long a row stays joinable",
     ),
-    "empty window": (
-        STREAMS + '[join]\non = "order_id"\nwithin = "0 seconds"',
-        "join.toml: [join] within: window '0 seconds' is empty: give a length above zero",
+    "negative window": (
+        STREAMS + '[join]\non = "order_id"\nwithin = -1',
+        "join.toml: [join] within: window -1 is negative: give a length of zero or more",
     ),
     "window of another kind": (
         STREAMS + '[join]\non = "order_id"\nwithin = {tuples = 4}',
@@ -147,7 +147,7 @@ REFUSED = {
     ),
     "unknown search": (
         STREAMS + JOIN + 'search = "hsh"',
-        "join.toml: [join]: search 'hsh' is unknown: did you mean 'hash'?",
+        "join.toml: [join]: search='hsh' is unknown: did you mean 'hash'?",
     ),
     "strict is text": (
         'strict = "yes"\n' + STREAMS + JOIN,

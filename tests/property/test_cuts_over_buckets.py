@@ -9,6 +9,7 @@ batch join. Nothing is late. ``tests/spark/test_cuts_spark.py`` does the same wi
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def packets(
         some = rows[name].take(pa.array(dice.permutation(rows[name].num_rows)))
         cuts = np.sort(dice.integers(0, some.num_rows + 1, 2)) if some.num_rows else [0, 0]
         bounds = [0, *map(int, cuts), some.num_rows]
-        pieces = [some.slice(a, b - a) for a, b in zip(bounds, bounds[1:], strict=False) if b > a]
+        pieces = [some.slice(a, b - a) for a, b in pairwise(bounds) if b > a]
         for batch in Encode(plan, position)(iter(pieces)):
             for row in batch.to_pylist():
                 found[row["bucket"]].append(
@@ -98,7 +99,7 @@ def streamed(plan: Layout, given: dict[str, pa.RecordBatch], seed: int) -> tuple
     lives = {key: Live.fresh(resolved) for key in plan.keys}
     count, output = given["a"].num_rows, Counter[str]()
     cuts = sorted({0, count, *map(int, dice.integers(0, count, dice.integers(0, 25)))})
-    for begin, end in zip(cuts, cuts[1:], strict=False):
+    for begin, end in pairwise(cuts):
         rows = {name: table.slice(begin, end - begin) for name, table in given.items()}
         for key, some in packets(plan, rows, dice).items():
             for outcome in _steps(resolved, lives[key], Gathered(resolved, some)):
@@ -116,8 +117,8 @@ def test_any_cut_gives_the_same(title: str) -> None:
         assert output.total() > 100
         assert not any(s["late"] for one in ledgers.values() for s in one["streams"].values())
         if title not in ("rows", "recall"):
-            lost = [s["shed"] + s["evicted"] for one in ledgers.values() for s in one["streams"].values()]  # fmt: skip  # noqa: E501
-            assert sum(lost) > 100
+            counts = [s for one in ledgers.values() for s in one["streams"].values()]
+            assert sum(s["shed"] + s["evicted"] for s in counts) > 100
         for cut in range(101, 105):
             again, other = streamed(plan, given, cut)
             assert again == output, f"seed {seed}, cut {cut}"

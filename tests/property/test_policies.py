@@ -73,6 +73,7 @@ class World:
         members = {"pair": [(0, 1)], "three": [(0, 1, 2)], "two joins": [(0, 1), (1, 2)]}[kind]
         self.joins = [JoinSpec(who, (SPAN,) * len(who)) for who in members]
         self.unified = dice.random() < 0.5
+        self.weighed = random.Random(seed).choices([True, False], [3, 1], k=3)
         total = dice.choice([1, 3, 6, 12, 500])
         self.capacity = [max(1, total // self.streams)] * self.streams
         count, keys = dice.choice([60, 150]), dice.choice([2, 5, 15])
@@ -93,8 +94,9 @@ class World:
             )
             worth = float(dice.choice([1, 1, 2, 5, 100]))
             useful = any(value is not None for value in values)
+            weighed = self.weighed[stream]
             (self.arrivals if useful else self.useless).append(
-                Arrival(stream, at, values, worth, seq)
+                Arrival(stream, at, values, worth if weighed else 1.0, seq, weighed)
             )
         self.dice = dice
 
@@ -105,7 +107,10 @@ class World:
         split = tuple((n, c / total) for n, c in zip(names, self.capacity, strict=True))
         shed = Shed(Tuples(total), policy.keep(), "unified" if self.unified else split, seed=3)
         query = Query(
-            tuple(Stream(name, "t", importance="v") for name in names),
+            tuple(
+                Stream(name, "t", importance="v" if weighed else None)
+                for name, weighed in zip(names, self.weighed, strict=False)
+            ),
             tuple(
                 Join(
                     f"j{number}",
@@ -158,7 +163,7 @@ def stored_seqs(state: State) -> list[int]:
 
 
 def results(output: list[pa.RecordBatch], world: World) -> list[tuple[int, tuple[int, ...]]]:
-    """Read back which tuples every result joins."""
+    """Read back which tuples every result joins; its importance is the least that any has."""
     found = []
     names = "abc"[: world.streams]
     for batch in output:
@@ -166,6 +171,8 @@ def results(output: list[pa.RecordBatch], world: World) -> list[tuple[int, tuple
             number = int(row.get("join", "j0")[1:])
             seqs = tuple(row[f"{names[k]}_seq"] for k in world.joins[number].streams)
             found.append((number, seqs))
+            worths = [world.arrivals[s].importance for s in seqs if world.arrivals[s].weighed]
+            assert row.get("importance", 1.0) == min(worths, default=1.0), row
     return found
 
 

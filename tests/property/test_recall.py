@@ -39,6 +39,16 @@ def table(rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=pa.schema(list(zip(names, kinds, strict=True))))
 
 
+def of_weighed(worth: Callable[[float, float], float]) -> Callable[[Any, Any], float]:
+    """Return the importance of a pair of which one or both may have none."""
+
+    def of_pair(*both: float | None) -> float:
+        given = [one for one in both if one is not None]
+        return worth(*given) if len(given) == 2 else sum(given) or 1.0
+
+    return of_pair
+
+
 def same(key: str) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
     """Return whether two rows have one key."""
     return lambda a, b: a[key] is not None and a[key] == b[key]
@@ -63,8 +73,15 @@ def test_oracle_all_kept_aside(policy: str) -> None:
             ]
             for name in "abc"
         }
-        made = {name: bf.stream(table(rows[name]), time="t", importance="v", name=name)
-                for name in "abc"}  # fmt: skip
+        weighed = dice.choice(["abc", "abc", "ac", "a"])
+        made = {
+            name: bf.stream(
+                table(rows[name]), time="t", importance="v" if name in weighed else None, name=name
+            )
+            for name in "abc"
+        }
+        for name in set("abc") - set(weighed):
+            rows[name] = [{**row, "v": None} for row in rows[name]]
         within = bf.rows(window) if counted else window
         shed = bf.shed(bf.tuples(dice.choice([2, 7, 15])), policy, importance=how, seed=seed)
         both = [("ab", "x"), ("bc", "y")]
@@ -77,7 +94,7 @@ def test_oracle_all_kept_aside(policy: str) -> None:
         found = joined.read_all()
         worths = []
         for p, key in both:
-            worths += exact_worths(rows, p, (window, counted), same(key), WORTH[how])
+            worths += exact_worths(rows, p, (window, counted), same(key), of_weighed(WORTH[how]))
         got = joined.recall
         assert got is not None
         assert got.estimate == got.low == got.high, f"seed {seed}"

@@ -4,7 +4,7 @@ around bad ones are all joined. Families: plan-time errors, bad rows, broken bat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,10 @@ def joined(left: Any = GOOD, right: Any = GOOD, **options: Any) -> bf.Joined:
         ({"time": "tags"}, PlanError, "give a timestamp, a date or an integer"),
         ({"on": "kk"}, PlanError, "no column 'kk': did you mean 'k'?"),
         ({"on": []}, SpecError, "give a column name"),
-        ({"within": 0}, SpecError, "above zero"),
-        ({"within": -1}, SpecError, "zero or more"),
+        ({"within": bf.rows}, SpecError, "is a function: give text such as"),
+        ({"within": -1}, SpecError, "window -1 is negative: give a length of zero or more"),
+        ({"within": timedelta(-1)}, SpecError, "window -1 day, 0:00:00 is negative"),
+        ({"within": 5, "basic_window": 0}, SpecError, "basic_window is 0 ticks, a slice of"),
         ({"within": None}, PlanError, "grow without bound: give within="),
         ({"within": "10 parsecs"}, SpecError, "unknown unit 'parsecs'"),
         ({"within": "soon"}, SpecError, "not a length of time"),

@@ -46,7 +46,7 @@ def streams(
         ({"memory": bf.tuples(5), "keep": "gdjj"}, "policy 'gdjj' is unknown: did you mean 'gdj'"),
         ({"memory": bf.tuples(5), "split": "even"}, "split='even' is unknown"),
         ({"memory": bf.tuples(5), "split": {"a": 0.9, "b": 0.9}}, "more than the whole"),
-        ({"memory": bf.tuples(5), "sample": 1.5}, "drops nothing or all"),
+        ({"memory": bf.tuples(5), "sample": 1.5}, "is no share to drop"),
         ({"memory": bf.tuples(5), "importance": "mean"}, "importance='mean' is unknown"),
     ],
 )
@@ -163,7 +163,7 @@ def test_bad_importance_is_set_aside() -> None:
         overload=bf.shed(memory=bf.tuples(9)),
     )
     rows = joined.read_all()
-    assert rows["importance"].to_pylist() == [1.0, 1.0]
+    assert rows["importance"].to_pylist() == [2.0, 1.0]
     assert joined.ledger.streams["a"].quarantined == 4
     assert set(joined.quarantined["a"]["reason"].to_pylist()) == {"bad importance"}
 
@@ -183,6 +183,35 @@ def test_importance_of_a_result(rule: str, worth: float) -> None:
         overload=bf.shed(memory=bf.tuples(9), importance=rule),
     )
     assert joined.read_all()["importance"].to_pylist() == [worth]
+
+
+@pytest.mark.parametrize(
+    ("rule", "worth"), [("min", 2.0), ("max", 6.0), ("sum", 8.0), ("product", 12.0), ("average", 4)]
+)
+def test_streams_without_importance_do_not_count(rule: str, worth: float) -> None:
+    """A result is worth what those of its members are worth that have an importance."""
+
+    def three(*weighed: float | None) -> list[float]:
+        made = [
+            bf.stream(
+                pa.table({"t": [n], "k": [1], "tags": [[1]], "v": [value or 99.0]}),
+                time="t",
+                name=name,
+                importance=None if value is None else "v",
+            )
+            for n, (name, value) in enumerate(zip("abc", weighed, strict=False))
+        ]
+        on = "k" if len(made) == 3 else bf.overlap("tags", at_least=1)
+        budget = bf.shed(memory=bf.tuples(9), importance=rule)
+        joined = bf.join(*made, on=on, within=10, overload=budget)
+        combined = [name for name, value in zip("abc", weighed, strict=False) if value is not None]
+        assert f"importance of a result: {rule} of {', '.join(combined)}" in joined.explain()
+        found: list[float] = joined.read_all()["importance"].to_pylist()
+        return found
+
+    assert three(2.0, None, 6.0) == [worth]
+    assert three(None, 12.5, None) == [12.5]
+    assert three(12.5, None) == three(None, 12.5) == [12.5]
 
 
 def test_losses_are_counted_by_importance() -> None:

@@ -55,6 +55,24 @@ def test_a_restored_operator_goes_on_unchanged(predicate: Predicate, window: Win
     assert state.ledger == restored.ledger
 
 
+def test_comparisons_are_counted_alike_after_a_burst() -> None:
+    """The hash table stays large for a while when a window has become small."""
+    query = plan(window=Ticks(9))
+
+    def some(first: int, apart: int, count: int) -> pa.RecordBatch:
+        made = [{"t": first + apart * n, "k": f"k{n}"} for n in range(count)]
+        return pa.RecordBatch.from_pylist(made, schema=SCHEMA)
+
+    state = start(query)
+    for batch in (some(0, 0, 300), some(100, 1, 70), some(200, 0, 70)):
+        step(state, Batch({"a": batch, "b": batch}))
+    restored = restore(query, snapshot(state))
+    for one in (state, restored):
+        batch = some(205, 0, 50)
+        step(one, Batch({"a": batch, "b": batch}))
+    assert restored.ledger == state.ledger
+
+
 def test_damage_is_noticed_wherever_it_is() -> None:
     state = start(plan())
     feed(state, range(0, 4))

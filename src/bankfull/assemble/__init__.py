@@ -167,7 +167,9 @@ def _stream(query: Query, stream: Stream, schema: pa.Schema, unit: int | None) -
     pane_span, pane_rows = NEVER, NEVER
     if spans:
         given = basic if basic is not None and not isinstance(basic, Rows) else None
-        pane_span = in_units(given, unit, "basic_window") if given else -(-max(spans) // _PANES)
+        pane_span = (
+            in_units(given, unit, "basic_window") if given is not None else -(-max(spans) // _PANES)
+        )
     else:
         pane_rows = basic.count if isinstance(basic, Rows) else -(-max(counts) // _PANES)
     own_unit = column_unit(stream, schema)

@@ -10,8 +10,8 @@ from bankfull.core import JoinPlan
 from bankfull.core.plan import NEVER, ShedPlan
 from bankfull.errors import PlanError
 from bankfull.policies import Policy, Shape, resolve
-from bankfull.spec import Bytes, Equal, Query, Shed
-from bankfull.spec.overload import COMBINATIONS
+from bankfull.spec import Bytes, Equal, Query, Shed, Tuples
+from bankfull.spec.overload import COMBINATIONS, LEAST_BYTES
 
 #: A tuple takes at least this much, which bounds how many a budget in bytes can hold.
 _LEAST_BYTES = 512
@@ -41,19 +41,23 @@ def shed_plan(
         shares = tuple(given[stream.name] for stream in query.streams)
     proportional = shed.split == "proportional"
     buffers = len(query.streams) if proportional or shares else 1
-    if budget < buffers or (in_bytes and budget < 1024 * buffers):
-        raise PlanError(f"a budget of {shed.memory} is too small for {buffers} buffer(s): raise it")
+    least: Bytes | Tuples = Bytes(LEAST_BYTES * buffers) if in_bytes else Tuples(buffers)
+    if budget < least.count:
+        of = "a buffer for each stream" if buffers > 1 else "one buffer for all streams"
+        raise PlanError(
+            f"a budget of {shed.memory} is too small for {of} (split=): the smallest is {least}"
+        )
     spans = tuple(
         max(join.span[join.streams.index(position)] for join in joins if position in join.streams)
         for position in range(len(query.streams))
     )
     timed = [span for span in spans if span < NEVER]
     counted = [rows for join in joins for rows in join.rows if rows < NEVER]
-    scale = float(max(timed)) if timed else -float(max(counted) * len(query.streams))
+    scale = float(max(1, *timed)) if timed else -float(max(counted) * len(query.streams))
     return ShedPlan(
         policy,
         Shape(
-            spans,
+            tuple(max(1, span) for span in spans),  # policies divide by it
             len(joins),
             scale,
             buffers,

@@ -20,7 +20,7 @@ from bankfull.kernels.matches import Arrivals, Output
 
 
 def importance_of(rows: pa.RecordBatch, column: int) -> NDArray[np.float64]:
-    """Return the importance of every row; 1 without a column."""
+    """Return what every row is worth to a policy: its importance, and 1 without a column of it."""
     if column < 0:
         return np.ones(rows.num_rows)
     values = rows.column(column).cast(pa.float64(), safe=False)
@@ -56,6 +56,7 @@ def about_streams(plan: Plan, own: bool) -> NDArray[np.int64]:
         about[position, m.SPAN] = max(join.span[side] for join, side in sides)
         about[position, m.ROWS] = max(join.rows[side] for join, side in sides)
         about[position, m.OWN_BUFFER] = position if own else 0
+        about[position, m.WEIGHED] = plan.shed is not None and plan.shed.importance[position] >= 0
     return about
 
 

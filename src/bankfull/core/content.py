@@ -45,7 +45,8 @@ def _of_valid(values: pa.Array) -> Codes:
     if pa.types.is_null(kind) or count == 0:
         return out
     if pa.types.is_boolean(kind):
-        return pc.fill_null(values, False).to_numpy(zero_copy_only=False).astype(np.uint64)
+        flags = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+        return np.asarray(flags, np.uint64)
     if pa.types.is_struct(kind):
         for child in range(kind.num_fields):
             hashing.combine(out, _codes(pc.struct_field(values, child)))

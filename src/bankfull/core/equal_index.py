@@ -70,6 +70,11 @@ class EqualIndex:
     def expire(self, side: int, before: int) -> None:
         """Nothing to do: chains end at the first tuple that has left."""
 
+    def resize(self, bits: int) -> None:
+        """Have the hash table that another index of the same tuples had."""
+        if bits != self.bits:
+            self._new_table(bits)
+
     def link(self, cursors: list[int]) -> None:
         """Link tuples that were processed elsewhere."""
         starts = [int(cursor) for cursor in self.clock.cursor]

@@ -26,6 +26,9 @@ class Index(Protocol):
     """The search structure of one join over the logs of its streams."""
 
     clock: Clock
+    #: How large the hash table is, in bits. Comparisons are counted by its chains, so a restored
+    #: index must have the size that it had, which follows from windows long past.
+    bits: int
 
     def append(self, side: int, rows: pa.RecordBatch) -> None:
         """Prepare rows that were just stored at the end of a side's log."""
@@ -35,6 +38,9 @@ class Index(Protocol):
 
     def expire(self, side: int, before: int) -> None:
         """Learn that tuples from ``before`` to the log's start have left; called after they did."""
+
+    def resize(self, bits: int) -> None:
+        """Have a hash table of this size."""
 
     def link(self, cursors: list[int]) -> None:
         """Count the tuples before ``cursors`` as processed, without searching for partners."""

@@ -54,6 +54,11 @@ class Input:
         return max(self.promised, self.newest - self.plan.late)
 
     @property
+    def reached(self) -> int:
+        """The largest time known of this stream, by its rows or by a promise."""
+        return self.newest if self.has_ended else self.frontier + self.plan.late
+
+    @property
     def has_ended(self) -> bool:
         """Whether no row is still to come."""
         return self.promised >= NEVER

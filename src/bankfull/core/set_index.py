@@ -112,6 +112,8 @@ def _new_lists(items: int, room: int, weighted: bool) -> postings.Lists:
 class SetIndex:
     """The index of a join on sets; items are numbered alike on both sides."""
 
+    bits = 0
+
     def __init__(self, plan: JoinPlan, logs: list[Log]) -> None:
         self.plan = plan
         self.logs = logs
@@ -167,6 +169,9 @@ class SetIndex:
         own.expire()
         if self.interner.known > self._forget_at:
             self.rebuild()
+
+    def resize(self, bits: int) -> None:
+        """Nothing to do: what is compared does not depend on the tables' sizes."""
 
     def link(self, cursors: list[int]) -> None:
         """List tuples that were processed elsewhere."""

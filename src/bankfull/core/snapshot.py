@@ -79,6 +79,7 @@ def describe(state: State) -> dict[str, Any]:
             for source, log in zip(state.inputs, _logs(state), strict=True)
         ],
         "cursors": [[int(c) for c in index.clock.cursor] for index in state.indexes],
+        "tables": [index.bits for index in state.indexes],
     }
 
 
@@ -146,7 +147,9 @@ def catch_up(
                 source.log.append(rows, _times(source, rows))
                 source.stored += counted_rows(source.plan, rows)
                 state.index_rows(position, rows)
-    for index, cursors in zip(state.indexes, header["cursors"], strict=True):
+    tables = header["tables"]
+    for index, cursors, bits in zip(state.indexes, header["cursors"], tables, strict=True):
+        index.resize(bits)
         index.link(cursors)
     for position, (source, stream) in enumerate(zip(state.inputs, streams, strict=True)):
         before = source.log.lanes.start

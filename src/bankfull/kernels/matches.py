@@ -20,7 +20,9 @@ from bankfull.kernels.memory import (
     ROW,
     SEQ,
     SEQ_NEXT,
+    STREAM,
     TIME,
+    WEIGHED,
     WIDTH,
     Memory,
     listed,
@@ -64,7 +66,12 @@ class Output(NamedTuple):
 
 @inlined
 def worth_of(combine: int, sum_: float, product: float, low: float, high: float, n: int) -> float:
-    """Return the importance of a result from its members' sum, product, least, most and number."""
+    """Return the importance of a result from its members' sum, product, least, most and number.
+
+    Members are those whose streams have an importance; a result without any is worth 1.
+    """
+    if n == 0:
+        return 1.0
     if combine == MIN:
         return low
     if combine == MAX:
@@ -116,23 +123,26 @@ def search(
                 continue
             if count == out.times.size:
                 return -1, compared
-            low = high = total = product = importance
+            low, high, total, product, weighed = np.inf, -np.inf, 0.0, 1.0, 0
             for member in range(width):
                 if member == own:
                     out.rows[member, count] = row
                     out.slots[member, count] = NONE
                     out.arrivals[member, count] = memory.now[SEQ_NEXT]
+                    each = importance
                 else:
                     out.rows[member, count] = memory.whole[at[member], ROW]
                     out.slots[member, count] = at[member]
                     out.arrivals[member, count] = memory.whole[at[member], SEQ]
-                    theirs = memory.real[at[member], IMPORTANCE]
-                    low, high = min(low, theirs), max(high, theirs)
-                    total += theirs
-                    product *= theirs
+                    each = memory.real[at[member], IMPORTANCE]
+                if memory.streams[about[MEMBER + member], WEIGHED]:
+                    low, high = min(low, each), max(high, each)
+                    total += each
+                    product *= each
+                    weighed += 1
             out.joins[count] = join
             out.times[count] = t
-            out.importance[count] = worth_of(combine, total, product, low, high, width)
+            out.importance[count] = worth_of(combine, total, product, low, high, weighed)
             count += 1
         else:
             j = j - 1 - (j - 1 == own)
@@ -142,14 +152,24 @@ def search(
 
 
 @inlined
+def worth_of_pair(combine: int, a: float, a_weighed: bool, b: float, b_weighed: bool) -> float:
+    """Return the importance of a result of two, of whom each counts if its stream is weighed."""
+    if not b_weighed:
+        return a if a_weighed else 1.0
+    if not a_weighed:
+        return b
+    return worth_of(combine, a + b, a * b, min(a, b), max(a, b), 2)
+
+
+@inlined
 def weigh_pairs(
-    memory: Memory, importance: float, combine: int, out: Output, start: int, stop: int
+    memory: Memory, importance: float, s: int, combine: int, out: Output, start: int, stop: int
 ) -> None:
-    """Write the importance of results of an arrival with one stored partner each."""
+    """Write the importance of results of an arrival on stream ``s``, with one partner each."""
     for result in range(start, stop):
         partner = max(out.slots[0, result], out.slots[1, result])
-        other = memory.real[partner, IMPORTANCE]
-        out.importance[result] = worth_of(
-            combine, importance + other, importance * other,
-            min(importance, other), max(importance, other), 2,
+        other = memory.streams[memory.whole[partner, STREAM], WEIGHED] == 1
+        out.importance[result] = worth_of_pair(
+            combine, importance, memory.streams[s, WEIGHED] == 1,
+            memory.real[partner, IMPORTANCE], other,
         )  # fmt: skip

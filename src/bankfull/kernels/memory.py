@@ -32,10 +32,11 @@ STREAM, TIME, SEQ, ROW, SIZE, NTH, PLACE, OLDER, NEWER, BUFFER, COPY, LINKS = ra
 #: Columns of ``real``; notes belong to the policy.
 PRIORITY, TIE, LAST_TIE, IMPORTANCE, NOTE = range(5)
 NOTES = 4
-#: Columns of ``streams``; from STORED on copies are not counted, but for those lost.
+#: Columns of ``streams``; from STORED on copies are not counted, but for those lost. WEIGHED is 1
+#: if the stream has a column of importance: only then do its tuples count in that of a result.
 OLDEST, NEWEST, ARRIVED, SPAN, ROWS, OWN_BUFFER = range(6)
-STORED, SHED, EVICTED, EXPIRED, COPIES_LOST = range(6, 11)
-STREAM_WORDS = 11
+STORED, SHED, EVICTED, EXPIRED, COPIES_LOST, WEIGHED = range(6, 12)
+STREAM_WORDS = 12
 #: Columns of ``buffers``.
 USED, CAPACITY, HEAPED = range(3)
 #: Elements of ``now``; of joins on sets: the first free posting, how many are not, the largest mark

@@ -24,8 +24,8 @@ import numpy as np
 
 from bankfull.kernels import withsets
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
-from bankfull.kernels.matches import AVERAGE, MAX, MIN, PRODUCT, Arrivals, Output
-from bankfull.kernels.memory import EQUAL, KIND, MEMBER, WIDTH, draw
+from bankfull.kernels.matches import Arrivals, Output, worth_of, worth_of_pair
+from bankfull.kernels.memory import EQUAL, KIND, MEMBER, WEIGHED, WIDTH, draw
 from bankfull.kernels.sample import (
     CHANCE,
     EMITTED,
@@ -52,17 +52,6 @@ from bankfull.kernels.sample import (
 
 #: Added to the seed: draws of their own, which no policy shares.
 _OWN_DRAWS = 101
-
-
-@inlined
-def _worth(combine: int, a: float, b: float) -> float:
-    if combine == MIN:
-        return min(a, b)
-    if combine == MAX:
-        return max(a, b)
-    if combine == PRODUCT:
-        return a * b
-    return (a + b) / 2.0 if combine == AVERAGE else a + b
 
 
 @inlined
@@ -110,7 +99,8 @@ def _made_by(out: Output, at: int, join: int, seq: int, width: int) -> bool:
 @kernel
 def _watch_pair(
     watch: Watch, arrivals: Arrivals, i: int, seq: int, join: int,
-    out: Output, count: int, at: int, joins: Int64, combine: int, near: Int64, nearby: int,
+    out: Output, count: int, at: int, streams: Int64, joins: Int64, combine: int,
+    near: Int64, nearby: int,
 ) -> int:  # fmt: skip
     """See what an arrival has missed in a join of two; returns the first result of another.
 
@@ -129,7 +119,11 @@ def _watch_pair(
             _gain(watch, out.importance[at])
             at += 1
         if not found:
-            worth = _worth(combine, watch.real[kept, IMPORTANCE], arrivals.importance[i])
+            worth = worth_of_pair(
+                combine, watch.real[kept, IMPORTANCE],
+                streams[watch.whole[kept, STREAM], WEIGHED] == 1,
+                arrivals.importance[i], streams[arrivals.streams[i], WEIGHED] == 1,
+            )  # fmt: skip
             _lose(watch, kept, 1.0, worth, width > 2)
     while at < count and _made_by(out, at, join, seq, width):
         _gain(watch, out.importance[at])
@@ -139,35 +133,31 @@ def _watch_pair(
 
 @kernel
 def _should_make(
-    watch: Watch, kept: int, join: int, own: int, worth: float, joins: Int64, combine: int
-) -> tuple[float, float]:
+    watch: Watch, kept: int, join: int, own: int, worth: float,
+    streams: Int64, joins: Int64, combine: int,
+) -> tuple[float, float]:  # fmt: skip
     """Return how many results with a kept tuple as the oldest an arrival makes, and their worth."""
-    results, low, high = 1.0, worth, worth
-    total, product = worth, worth
-    width = joins[join, WIDTH]
-    for member in range(width):
-        if member != own:
+    results, low, high, total, product, weighed = 1.0, np.inf, -np.inf, 0.0, 1.0, 0
+    for member in range(joins[join, WIDTH]):
+        s, each = joins[join, MEMBER + member], worth
+        if s == watch.whole[kept, STREAM]:
             each = watch.real[kept, IMPORTANCE]
-            if joins[join, MEMBER + member] != watch.whole[kept, STREAM]:
-                since = SINCE + WIDE * join + 2 * member
-                results *= watch.real[kept, since]
-                each = watch.real[kept, since + 1]
+        elif member != own:
+            since = SINCE + WIDE * join + 2 * member
+            results *= watch.real[kept, since]
+            each = watch.real[kept, since + 1]
+        if streams[s, WEIGHED]:
             low, high = min(low, each), max(high, each)
             total += each
             product *= each
-    if combine == MIN:
-        return results, results * low
-    if combine == MAX:
-        return results, results * high
-    if combine == PRODUCT:
-        return results, results * product
-    return results, results * (total / width if combine == AVERAGE else total)
+            weighed += 1
+    return results, results * worth_of(combine, total, product, low, high, weighed)
 
 
 @kernel
 def _watch_many(
     watch: Watch, arrivals: Arrivals, i: int, seq: int, join: int, seed: int,
-    out: Output, count: int, at: int, joins: Int64, combine: int, guessed: bool,
+    out: Output, count: int, at: int, streams: Int64, joins: Int64, combine: int, guessed: bool,
     near: Int64, nearby: int, made: Float64,
 ) -> int:  # fmt: skip
     """See what an arrival has missed in a join of more than two; see :func:`_watch_pair`."""
@@ -197,7 +187,7 @@ def _watch_many(
     for place in range(nearby):
         kept = near[place]
         results, worth = _should_make(
-            watch, kept, join, own, arrivals.importance[i], joins, combine
+            watch, kept, join, own, arrivals.importance[i], streams, joins, combine
         )
         if results > made[place, 0]:
             _lose(watch, kept, results - made[place, 0], worth - made[place, 1], guessed)
@@ -237,12 +227,13 @@ def watch_join(
                 )
             if pair:
                 at = _watch_pair(
-                    watch, arrivals, i, seq, join, out, count, at, joins, combine, near, nearby
-                )
+                    watch, arrivals, i, seq, join, out, count, at, streams, joins, combine,
+                    near, nearby,
+                )  # fmt: skip
             else:
                 at = _watch_many(
                     watch, arrivals, i, seq, join, seed,
-                    out, count, at, joins, combine, guessed, near, nearby, made,
+                    out, count, at, streams, joins, combine, guessed, near, nearby, made,
                 )  # fmt: skip
         lot = draw(seed + _OWN_DRAWS, number(arrivals, i, seq))
         if lot < watch.chance[0]:

@@ -146,7 +146,7 @@ def shed_join(
                 count, steps = withsets.meet(
                     memory.sets, memory, bags, join, i, slot, s, t, arrivals.rows[i], out, count
                 )
-                weigh_pairs(memory, arrivals.importance[i], rules.combine, out, first, count)
+                weigh_pairs(memory, arrivals.importance[i], s, rules.combine, out, first, count)
             if count < 0:
                 withsets.forgo(memory.sets, memory, slot)
                 return i, before, compared, OUTPUT_FULL

@@ -23,6 +23,7 @@ from bankfull.kernels.memory import (
     SEQ_NEXT,
     STREAM,
     TIME,
+    WEIGHED,
     WIDTH,
     Memory,
     first_key,
@@ -50,6 +51,7 @@ from bankfull.policies.registry import Policy, Shape, check, register
 from bankfull.policies.worth import (
     AGES,
     CLASSES,
+    NO_CLASS,
     class_of,
     middle,
     tabulate_ages,
@@ -129,7 +131,7 @@ class Gain(Policy):
         each = (shape.joins, streams)
         ages = np.zeros((streams, 3, AGES))
         ages[:, 2] = 1.0
-        own = [middle(importance) for importance in range(CLASSES)]  # until others are known
+        own = [*(middle(known) for known in range(CLASSES)), 1.0]  # until others are known
         return GainState(
             float(self.rate),
             shape.combine,
@@ -137,7 +139,7 @@ class Gain(Policy):
             np.zeros((*each, TOTALS)),
             np.tile(first_shares(), (*each, 1)),
             np.zeros((*each, 3, LIVES)),
-            np.zeros((streams, CLASSES)),
+            np.zeros((streams, CLASSES + 1)),
             np.tile(own, (streams, 1)),
             ages,
             np.array([0.0, np.inf, 0.0]),
@@ -196,17 +198,24 @@ def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     return expected
 
 
+@inlined
+def _class_in(memory: Memory, stream: int, importance: float) -> int:
+    """Return the class of a tuple's importance, if its stream has one."""
+    return class_of(importance) if memory.streams[stream, WEIGHED] else NO_CLASS
+
+
 @rule(hooks.arrived, GainState)
 def _arrived(
     policy: GainState, memory: Memory, key: int, stream: int, importance: float, t: int
 ) -> None:
     learn(policy, memory, key, stream, _now(policy, memory, t))
-    policy.seen[stream, class_of(importance)] += 1.0
+    policy.seen[stream, _class_in(memory, stream, importance)] += 1.0
 
 
 @rule(hooks.enter, GainState)
 def _enter(policy: GainState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, _CLASS] = class_of(memory.real[slot, IMPORTANCE])
+    stream, importance = memory.whole[slot, STREAM], memory.real[slot, IMPORTANCE]
+    memory.real[slot, _CLASS] = _class_in(memory, stream, importance)
     _weigh(policy, memory, slot, _now(policy, memory, time))
 
 

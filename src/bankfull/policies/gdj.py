@@ -82,11 +82,11 @@ class Gdj(Policy):
     method: int = 1
 
     def __post_init__(self) -> None:
-        if self.initial != "auto":
+        if not isinstance(self.initial, str) or self.initial != "auto":
             if isinstance(self.initial, str):
                 raise SpecError(f'gdj: initial={self.initial!r} is neither a number nor "auto"')
             check("gdj", "initial", self.initial, 0.0, 1.0)
-        if self.method not in (1, 2, 3):
+        if not isinstance(self.method, int) or self.method not in (1, 2, 3):
             raise SpecError(f"gdj: method={self.method!r} is unknown: give 1, 2 or 3")
 
     def start(self, shape: Shape) -> GdjState:

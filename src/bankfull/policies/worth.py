@@ -10,6 +10,8 @@ from bankfull.kernels.compiler import Float64, inlined
 AGES = 16
 #: Classes of importance, four an octave, and where an importance of one is: from 2**-24 to 2**40.
 CLASSES, _ONE = 256, 96
+#: The class of tuples whose stream has no importance: they do not count in that of a result.
+NO_CLASS = CLASSES
 #: What is kept of all that a table was made from, when it is made anew.
 _KEPT = 0.98
 #: How strongly an age is believed to be like all others: as much as so many results.
@@ -29,29 +31,34 @@ def middle(importance: int) -> float:
 
 
 @inlined
+def _worth(combine: int, own: int, other: int) -> float:
+    """Return the importance of a result of tuples of two classes."""
+    if own == NO_CLASS or other == NO_CLASS:
+        counted = min(own, other)
+        return 1.0 if counted == NO_CLASS else middle(counted)
+    mine, theirs = middle(own), middle(other)
+    if combine == 0:
+        return min(mine, theirs)
+    if combine == 1:
+        return max(mine, theirs)
+    if combine == 3:
+        return mine * theirs
+    return mine + theirs if combine == 2 else (mine + theirs) / 2.0
+
+
+@inlined
 def tabulate_worth(seen: Float64, worth: Float64, combine: int) -> None:
     """Write what a result with a stream is worth to a tuple of every class, on average."""
     total = seen.sum()
     if total < 1e-9:
         return
     worth[:] = 0.0
-    for other in range(CLASSES):
+    for other in range(CLASSES + 1):
         if seen[other] > 0.0:
-            theirs, share = middle(other), seen[other] / total
-            for own in range(CLASSES):
-                mine = middle(own)
-                if combine == 0:
-                    result = min(mine, theirs)
-                elif combine == 1:
-                    result = max(mine, theirs)
-                elif combine == 2:
-                    result = mine + theirs
-                elif combine == 3:
-                    result = mine * theirs
-                else:
-                    result = (mine + theirs) / 2.0
-                worth[own] += share * result
-    for other in range(CLASSES):
+            share = seen[other] / total
+            for own in range(CLASSES + 1):
+                worth[own] += share * _worth(combine, own, other)
+    for other in range(CLASSES + 1):
         seen[other] *= _KEPT
 
 

@@ -6,10 +6,18 @@ force reading of it in ``bankfull.oracle``, its encoding and search in ``bankful
 """
 
 from bankfull.spec.overload import Bytes, Keep, Shed, Tuples
-from bankfull.spec.predicates import Equal, Overlap, Predicate, Similar, Subset, Superset
+from bankfull.spec.predicates import (
+    Equal,
+    Overlap,
+    Predicate,
+    Similar,
+    Subset,
+    Superset,
+    as_predicate,
+)
 from bankfull.spec.query import SEARCHES, Join, Query, Stream
 from bankfull.spec.serial import digest, from_json, to_json
-from bankfull.spec.spans import Duration, Rows, Ticks, Window, span, window
+from bankfull.spec.spans import Duration, Rows, Ticks, Window, span, window, windows
 
 __all__ = [
     "SEARCHES",
@@ -30,9 +38,11 @@ __all__ = [
     "Ticks",
     "Tuples",
     "Window",
+    "as_predicate",
     "digest",
     "from_json",
     "span",
     "to_json",
     "window",
+    "windows",
 ]

@@ -6,11 +6,16 @@ import re
 from dataclasses import dataclass
 
 from bankfull.errors import SpecError, closest
+from bankfull.spec.checks import is_number, said, word
 
 #: How the importance of a result follows from that of its members.
 COMBINATIONS = ("min", "max", "sum", "product", "average")
 SPLITS = ("unified", "proportional")
-_BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_BYTES = {"b": 1, "bytes": 1}
+_BYTES |= {f"{letter}b": 1000 ** (n + 1) for n, letter in enumerate("kmgt")}
+_BYTES |= {f"{letter}ib": 1024 ** (n + 1) for n, letter in enumerate("kmgt")}
+#: A budget in bytes is at least so much for every buffer.
+LEAST_BYTES = 1024
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
 
 
@@ -22,7 +27,10 @@ class Tuples:
 
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
-            raise SpecError(f"a budget of {self.count!r} tuples stores nothing: give at least 1")
+            raise SpecError(
+                f"a budget of {said(self.count)} tuples is no budget: give a whole number, the "
+                "smallest is 1 (one for each stream if they have buffers of their own)"
+            )
 
     def __str__(self) -> str:
         return f"{self.count} tuples"
@@ -36,7 +44,10 @@ class Bytes:
 
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
-            raise SpecError(f"a budget of {self.count!r} bytes stores nothing: give at least 1 KB")
+            raise SpecError(
+                f"a budget of {said(self.count)} bytes is no budget: give a whole number, the "
+                f"smallest is {LEAST_BYTES} (for each stream if they have buffers of their own)"
+            )
 
     def __str__(self) -> str:
         return f"{self.count} bytes"
@@ -54,10 +65,10 @@ def size(value: object) -> Tuples | Bytes:
         unit = parsed[2].lower()
         if unit not in _BYTES:
             raise SpecError(
-                f"memory {value!r} has the unknown unit {parsed[2]!r}: {closest(unit, _BYTES)}"
+                f"memory {value!r} has the unknown unit {parsed[2]!r}: give {', '.join(_BYTES)}"
             )
         return Bytes(int(float(parsed[1]) * _BYTES[unit]))
-    raise SpecError(f'memory={value!r} is no budget: give e.g. "64 MB" or bf.tuples(10_000)')
+    raise SpecError(f'memory={said(value)} is no budget: give e.g. "64 MB" or bf.tuples(10_000)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +104,18 @@ class Shed:
                 raise SpecError(f"split={self.split!r} is unknown: {closest(self.split, SPLITS)}")
         else:
             self._check_shares(self.split)
-        if self.importance not in COMBINATIONS:
-            known = closest(self.importance, COMBINATIONS)
-            raise SpecError(f"importance={self.importance!r} is unknown: {known}")
+        word("importance", self.importance, COMBINATIONS)
         if isinstance(self.sample, str):
             if self.sample != "unbiased":
                 raise SpecError(f'sample={self.sample!r} is unknown: give "unbiased" or a share')
-        elif not 0.0 <= self.sample < 1.0:
-            raise SpecError(f"sample={self.sample!r} drops nothing or all: give 0 <= share < 1")
-        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**31:
-            raise SpecError(f"seed={self.seed!r} is no seed: give a whole number from 0")
+        elif not is_number(self.sample) or not 0.0 <= self.sample < 1.0:
+            raise SpecError(
+                f"sample={said(self.sample)} is no share to drop: give 0 <= share < 1, or "
+                '"unbiased"'
+            )
+        seed = self.seed
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**31:
+            raise SpecError(f"seed={said(seed)} is no seed: give a whole number from 0")
 
     def _check_recall(self) -> None:
         if self.recall is None:
@@ -110,10 +123,10 @@ class Shed:
                 raise SpecError(
                     'shed() has no budget: give memory=, e.g. memory="64 MB", or recall='
                 )
-        elif not 0.0 < self.recall < 1.0:
+        elif not is_number(self.recall) or not 0.0 < self.recall < 1.0:
             raise SpecError(
-                f"recall={self.recall!r} is no target: give a share between 0 and 1, e.g. 0.95; "
-                'for all results use overload="block"'
+                f"recall={said(self.recall)} is no target: give a share between 0 and 1, e.g. "
+                '0.95; for all results use overload="block"'
             )
 
     def _check_shares(self, shares: tuple[tuple[str, float], ...]) -> None:
@@ -123,4 +136,4 @@ class Shed:
             raise SpecError(f"split={dict(shares)!r}: the shares are more than the whole budget")
 
 
-__all__ = ["COMBINATIONS", "SPLITS", "Bytes", "Keep", "Shed", "Tuples", "size"]
+__all__ = ["COMBINATIONS", "LEAST_BYTES", "SPLITS", "Bytes", "Keep", "Shed", "Tuples", "size"]

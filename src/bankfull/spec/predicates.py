@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bankfull.errors import SpecError
+from bankfull.spec.checks import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,24 @@ class Similar:
 Predicate = Equal | Overlap | Subset | Superset | Similar
 
 
+def as_predicate(on: object) -> Predicate:
+    """Read what to join on from what a person would write: columns mean equality.
+
+    >>> str(as_predicate(["order_id", "shop"]))
+    'equal(order_id+shop)'
+    """
+    if isinstance(on, Equal | Overlap | Subset | Superset | Similar):
+        return on
+    if isinstance(on, str):
+        return Equal(((on,),))
+    if isinstance(on, Sequence) and on and all(isinstance(column, str) for column in on):
+        return Equal((tuple(on),))
+    raise SpecError(
+        f"on={said(on)} is no predicate: give a column name, a list of names, or e.g. "
+        "bf.overlap('tags', at_least=3)"
+    )
+
+
 def spread(predicate: Predicate, streams: int) -> Predicate:
     """Give every stream its side.
 
@@ -128,4 +148,4 @@ def _check_names(names: tuple[str, ...]) -> None:
         raise SpecError("a predicate without a column compares nothing: name at least one column")
     for name in names:
         if not isinstance(name, str) or not name:
-            raise SpecError(f"{name!r} is not a column name: give its name as text")
+            raise SpecError(f"{said(name)} is not a column name: give its name as text")

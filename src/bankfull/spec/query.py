@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bankfull.errors import SpecError, closest
+from bankfull.spec import checks
 from bankfull.spec.overload import Shed
 from bankfull.spec.predicates import Equal, Predicate, spread
-from bankfull.spec.spans import Duration, Rows, Span, Ticks, Window
+from bankfull.spec.spans import Duration, Rows, Span, Window, at_zero
 
 #: How the opposite window is searched. ``auto`` is ``hash`` for equality, ``inverted`` for sets.
 SEARCHES = ("auto", "hash", "inverted", "identifier", "scan")
@@ -29,11 +30,13 @@ class Stream:
     idle: Span | None = None
 
     def __post_init__(self) -> None:
-        for what, value in (("name", self.name), ("time", self.time)):
-            if not isinstance(value, str) or not value:
-                raise SpecError(f"stream {what} {value!r} is not a name: give it as text")
-        if isinstance(self.late, Duration) and self.late.nanoseconds == 0:
-            object.__setattr__(self, "late", Ticks(0))  # nothing is nothing in any unit
+        checks.text("stream name", self.name)
+        checks.text("stream time", self.time)
+        if self.importance is not None:
+            checks.text("stream importance", self.importance)
+        for column in self.unique:
+            checks.text("stream unique", column)
+        object.__setattr__(self, "late", at_zero(self.late))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Join:
     search: str = "auto"
 
     def __post_init__(self) -> None:
+        checks.text("join name", self.name)
         count = len(self.streams)
         if not 2 <= count <= STREAMS_MAX:
             raise SpecError(f"join {self.name!r} has {count} streams: give two to {STREAMS_MAX}")
@@ -56,6 +60,7 @@ class Join:
                 "to join a stream with itself, pass it as two streams with different names"
             )
         object.__setattr__(self, "predicate", spread(self.predicate, count))
+        object.__setattr__(self, "windows", tuple(map(at_zero, self.windows)))
         if len(self.windows) == 1:
             object.__setattr__(self, "windows", self.windows * count)
         if len(self.windows) != count:
@@ -66,8 +71,7 @@ class Join:
         self._check_search()
 
     def _check_search(self) -> None:
-        if self.search not in SEARCHES:
-            raise SpecError(f"search {self.search!r} is unknown: {closest(self.search, SEARCHES)}")
+        checks.word("search", self.search, SEARCHES)
         equality = isinstance(self.predicate, Equal)
         if self.search == "auto":
             object.__setattr__(self, "search", "hash" if equality else "inverted")
@@ -89,6 +93,7 @@ class Query:
     shed: Shed | None = None
 
     def __post_init__(self) -> None:
+        checks.flag("strict", self.strict)
         names = [stream.name for stream in self.streams]
         for kind, given in (("stream", names), ("join", [join.name for join in self.joins])):
             doubled = sorted({name for name in given if given.count(name) > 1})
@@ -128,9 +133,11 @@ class Query:
         basic = self.basic_window
         if basic is None:
             return
+        if _size(basic) == 0:
+            raise SpecError(f"basic_window is {basic}, a slice of nothing: give more than zero")
         for join in self.joins:
             for length in join.windows:
-                if type(length) is type(basic) and _size(length) < _size(basic):
+                if type(length) is type(basic) and 0 < _size(length) < _size(basic):
                     raise SpecError(
                         f"window {length} is shorter than the basic window {basic}: "
                         "lower basic_window or raise within"

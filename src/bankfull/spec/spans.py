@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bankfull.errors import SpecError, closest
+from bankfull.errors import PlanError, SpecError, closest
+from bankfull.spec.checks import said
 
 NANOSECONDS = {
     "nanosecond": 1,
@@ -45,7 +47,7 @@ class Duration:
     nanoseconds: int
 
     def __post_init__(self) -> None:
-        _check(self.nanoseconds, self)
+        _check(self.nanoseconds, "a length of {} nanoseconds")
 
     def __str__(self) -> str:
         if self.nanoseconds == 0:
@@ -64,7 +66,7 @@ class Ticks:
     count: int
 
     def __post_init__(self) -> None:
-        _check(self.count, self)
+        _check(self.count, "a length of {} units of time")
 
     def __str__(self) -> str:
         return f"{self.count} ticks"
@@ -78,7 +80,9 @@ class Rows:
 
     def __post_init__(self) -> None:
         if not _is_int(self.count) or not 0 < self.count < LONGEST:
-            raise SpecError(f"a window of {self.count!r} rows holds nothing: give rows(n), n >= 1")
+            raise SpecError(
+                f"a window of {said(self.count)} rows holds nothing: give rows(n), n >= 1"
+            )
 
     def __str__(self) -> str:
         return f"{self.count} rows"
@@ -93,36 +97,53 @@ def span(value: object, what: str = "span") -> Span:
 
     >>> span("10 minutes") == span("600 s") == span(timedelta(minutes=10))
     True
-    >>> str(span("1 hour 30 minutes")), str(span(7))
+    >>> str(span("1 hour 30 mins")), str(span(7))
     ('90 minutes', '7 ticks')
     """
     if isinstance(value, Duration | Ticks):
         return value
     if isinstance(value, timedelta):
         whole = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        _check(whole * 1_000, f"{what} {value}")
         return Duration(whole * 1_000)
     if _is_int(value):
+        _check(value, f"{what} {{}}")
         return Ticks(int(value))  # type: ignore[call-overload]
     if isinstance(value, str):
-        return Duration(_parse(value, what))
+        whole = _parse(value, what)
+        _check(whole, f"{what} {value!r}".replace("{", "{{").replace("}", "}}"))
+        return Duration(whole)
     raise SpecError(
-        f"{what} {value!r} is a {type(value).__name__}: "
+        f"{what} {said(value)} is a {type(value).__name__}: "
         'give text such as "10 minutes", a timedelta, or a whole number for integer times'
     )
 
 
 def window(value: object) -> Window:
-    """Read one stream's window; unlike a late bound it must be longer than nothing.
+    """Read one stream's window; of length zero, its tuples join those of the same time only.
 
-    >>> window("1 second"), window(Rows(5))
-    (Duration(nanoseconds=1000000000), Rows(count=5))
+    >>> window("1 second"), window(Rows(5)), window("0 minutes")
+    (Duration(nanoseconds=1000000000), Rows(count=5), Ticks(count=0))
     """
     if isinstance(value, Rows):
         return value
-    length = span(value, "window")
-    if length in (Duration(0), Ticks(0)):
-        raise SpecError(f"window {value!r} is empty: give a length above zero")
-    return length
+    return at_zero(span(value, "window"))
+
+
+def windows(within: object, streams: int) -> tuple[Window, ...]:
+    """Read the windows of so many streams: one for all of them, or one for each."""
+    if within is None:
+        raise PlanError(
+            "the join has no window, so its state could grow without bound: give within=, e.g. "
+            'within="10 minutes" or within=bf.rows(1000)'
+        )
+    each = tuple(within) if isinstance(within, tuple | list) else (within,) * streams
+    return tuple(window(length) for length in each)
+
+
+def at_zero(length: Window) -> Window:
+    """Return a length; nothing is nothing in any unit, and has one spelling."""
+    return Ticks(0) if length == Duration(0) else length
 
 
 def _parse(text: str, what: str) -> int:
@@ -139,8 +160,10 @@ def _parse(text: str, what: str) -> int:
 
 
 def _nanoseconds(number: str, word: str, text: str, what: str) -> int:
-    unit = _SHORT.get(word.lower(), word.lower())
-    unit = unit if unit in NANOSECONDS else unit.removesuffix("s")
+    unit = word.lower()
+    if unit not in NANOSECONDS and unit not in _SHORT:
+        unit = unit.removesuffix("s")
+    unit = _SHORT.get(unit, unit)
     if unit not in NANOSECONDS:
         known = closest(unit, NANOSECONDS)
         raise SpecError(f"{what} {text!r} has the unknown unit {word!r}: {known}")
@@ -152,13 +175,22 @@ def _nanoseconds(number: str, word: str, text: str, what: str) -> int:
 
 
 def _is_int(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    """Tell whether something is one whole number; arrays and classes have the method as well."""
+    if isinstance(value, bool):
+        return False
+    try:
+        operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
 
 
-def _check(length: object, given: object) -> None:
+def _check(length: object, given: str) -> None:
+    """Refuse what is no length; ``given`` is how it was written, with a place for its value."""
+    written = given.format(said(length))
     if not _is_int(length):
-        raise SpecError(f"{given!r} is not a whole number: give an integer")
+        raise SpecError(f"{written} is not a whole number: give an integer")
     if length < 0:  # type: ignore[operator]
-        raise SpecError(f"{given!r} is negative: give a length of zero or more")
+        raise SpecError(f"{written} is negative: give a length of zero or more")
     if length >= LONGEST:  # type: ignore[operator]
-        raise SpecError(f"{given!r} is longer than 64-bit times can hold: shorten it")
+        raise SpecError(f"{written} is longer than 64-bit times can hold: shorten it")

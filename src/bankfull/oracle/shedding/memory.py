@@ -13,7 +13,8 @@ class Arrival:
 
     ``keys`` holds one key a join of the query; None is a null key, or a join that the tuple's
     stream does not take part in; a join on sets has a set there, or items with their weights.
-    ``importance`` is finite.
+    ``importance`` is finite. ``weighed`` is False where the stream has no importance: the tuple is
+    worth 1 to a policy, and does not count in the importance of a result.
     """
 
     stream: int
@@ -21,6 +22,7 @@ class Arrival:
     keys: tuple[Any, ...]
     importance: float
     seq: int
+    weighed: bool = True
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,8 @@ class Gain(Policy):
         self.found: dict[tuple[int, int], float] = defaultdict(float)
         self.expected: dict[tuple[int, int], float] = defaultdict(float)
         self.index: dict[tuple[int, int], float] = {}
-        self.seen: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-        self.worth: dict[tuple[int, int], float] = {}
+        self.seen: dict[int, dict[int | None, float]] = defaultdict(lambda: defaultdict(float))
+        self.worth: dict[tuple[int, int | None], float] = {}
         self.hand: tuple[int, int | None] = (0, None)
         self.turns = 0
         self.known: dict[tuple[int, int, int], list[float]] = {}
@@ -78,7 +78,7 @@ class Gain(Policy):
         for number, key in of:
             self._learn(number, x.stream, key, memory)
             self.times[number, x.stream, key].append(self._now(memory))
-            self.seen[x.stream][class_of(x.importance)] += 1
+            self.seen[x.stream][_class(x)] += 1
             self.known = {}
 
     def matched(self, u: Arrival, memory: Memory) -> None:
@@ -222,17 +222,18 @@ class Gain(Policy):
                     shares = self._shares(number, o)
                     chance = sum(a * b for a, b in zip(shares, estimates, strict=True))
                     part = recent[number, o] / everything if everything > 0 else 1.0
-                    own = class_of(u.importance)
-                    total += part * chance * self.worth.get((o, own), middle(own))
+                    own = _class(u)
+                    alone = 1.0 if own is None else middle(own)
+                    total += part * chance * self.worth.get((o, own), alone)
         return total
 
     def _tabulate(self, s: int) -> None:
         seen = self.seen[s]
-        for own in range(CLASSES):
+        for own in (*range(CLASSES), None):
             if seen:
                 self.worth[s, own] = sum(
-                    count / sum(seen.values()) * self.combine(middle(own), middle(other))
-                    for other, count in sorted(seen.items())
+                    count / sum(seen.values()) * self._of_pair(own, other)
+                    for other, count in sorted(seen.items(), key=lambda one: one[0] or 0)
                 )
         found = [self.found[s, age] for age in range(AGES)]
         expected = [self.expected[s, age] for age in range(AGES)]
@@ -247,6 +248,11 @@ class Gain(Policy):
         for other in seen:
             seen[other] *= 0.98
 
+    def _of_pair(self, own: int | None, other: int | None) -> float:
+        """Return the importance of a result of two classes, None for a tuple that has none."""
+        counted = [middle(one) for one in (own, other) if one is not None]
+        return self.combine(*counted) if len(counted) == 2 else sum(counted) or 1.0
+
     def _now(self, memory: Memory) -> float:
         return memory.now / self._window(memory)
 
@@ -259,6 +265,10 @@ class Gain(Policy):
 
     def _streams(self, memory: Memory) -> list[int]:
         return sorted({s for join in memory.joins for s in join.streams})
+
+
+def _class(x: Arrival) -> int | None:
+    return class_of(x.importance) if x.weighed else None
 
 
 def class_of(importance: float) -> int:

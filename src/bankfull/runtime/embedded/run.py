@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from bankfull.core import Batch, Budget, Ledger, Plan, State, restore, snapshot, start, step
+from bankfull.core import Batch, Budget, Ledger, Plan, State, Step, restore, snapshot, start, step
 from bankfull.core.interval import Recall
-from bankfull.errors import BankfullError
+from bankfull.errors import BankfullError, SnapshotError
+from bankfull.runtime.embedded.explain import explain
+from bankfull.runtime.embedded.lateness import Lateness, LateRows
+from bankfull.runtime.embedded.saved import join_parts, split_parts
 from bankfull.runtime.embedded.sources import Source
 
 #: Rows read from a stream at a time; bounds memory, and keeps the working set in the cache.
@@ -25,8 +29,9 @@ class Joined:
     A source that fails ends its stream: everything read so far is still joined, and the error is
     raised after the last result (at once with ``strict=True``).
 
-    An iterator of record batches. ``ledger`` is the account so far, ``quarantined`` the rows set
-    aside (the first 10,000 a stream).
+    An iterator of record batches, to be read once. ``ledger`` is the account so far,
+    ``quarantined`` the rows set aside (the first 10,000 a stream), ``lateness`` how late the late
+    ones were.
     """
 
     def __init__(
@@ -39,22 +44,43 @@ class Joined:
         self.plan = plan
         self.query = plan.query
         self.schema = plan.schema
+        #: Whether anything has been read from the sources.
+        self.started = False
         self._sources = sources
         self._on_quarantine = on_quarantine
         self._batch_rows = batch_rows
         self._kept: dict[str, list[pa.RecordBatch]] = {}
         self._state: State = start(plan)
+        self._late = LateRows(plan)
         self._open = {stream.name for stream in plan.streams}
         #: Streams whose source has nothing, and those of them asked since another gave a batch.
         self._quiet: set[str] = set()
         self._asked: set[str] = set()
-        self._batches = self._run()
+        self._ready: deque[pa.RecordBatch] = deque()
+        self._source_error: BankfullError | None = None
+        self._ended = False
+        self._broken: BaseException | None = None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        self._check_readable()
+        if self._ended:
+            raise BankfullError(
+                "this join has been read to its end, and its streams are used up: keep what was "
+                "read, or make the join anew from new streams"
+            )
         return self
 
     def __next__(self) -> pa.RecordBatch:
-        return next(self._batches)
+        self._check_readable()
+        try:
+            while not self._ready and not self._ended:
+                self._go_on()
+        except BaseException as error:
+            self._broken = error
+            raise
+        if self._ready:
+            return self._ready.popleft()
+        raise StopIteration
 
     @property
     def ledger(self) -> Ledger:
@@ -72,8 +98,20 @@ class Joined:
 
     @property
     def lost_by_importance(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Tuples shed and evicted so far, by stream and class of importance (powers of ten)."""
-        return self._state.ledger.lost_by_importance
+        """Tuples shed and evicted so far, by stream and class of importance (powers of ten).
+
+        Only what was lost is listed: a stream without a loss is not there.
+        """
+        found = {
+            name: {what: classes for what, classes in both.items() if classes}
+            for name, both in self._state.ledger.lost_by_importance.items()
+        }
+        return {name: both for name, both in found.items() if both}
+
+    @property
+    def lateness(self) -> dict[str, Lateness]:
+        """How late the late rows were so far, by stream, and which ``late=`` would keep them."""
+        return self._late.report(self._state)
 
     @property
     def quarantined(self) -> dict[str, pa.Table]:
@@ -84,7 +122,7 @@ class Joined:
         }
 
     def read_all(self) -> pa.Table:
-        """Run to the end and return all results as one table."""
+        """Run to the end and return all results that were not read yet as one table."""
         return pa.Table.from_batches(list(self), self.schema)
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -96,12 +134,26 @@ class Joined:
         return self._state.nbytes()
 
     def snapshot(self) -> bytes:
-        """Write the operator's state down, between two batches of results."""
-        return snapshot(self._state)
+        """Write down the operator's state, and the results that are made and not read yet.
+
+        It is possible between any two batches of results. If the rows just taken in have more
+        results than were asked for so far, those are computed first and become part of it.
+        """
+        self._check_readable()
+        while self._state.pending:
+            self._take(step(self._state, Batch(), Budget()))
+        return join_parts(snapshot(self._state), list(self._ready), self.schema)
 
     def restore(self, data: bytes) -> None:
         """Go on from a snapshot; the sources must go on from where it was taken."""
-        self._state = restore(self.plan, data)
+        if self.started:
+            raise SnapshotError(
+                "this join has already read from its streams: restore() a join that was just made, "
+                "over streams that go on from where the snapshot was taken"
+            )
+        operator, waiting = split_parts(data, self.schema)
+        self._state = restore(self.plan, operator)
+        self._ready = deque(waiting)
 
     def explain(self) -> str:
         """Describe what will run, in words."""
@@ -110,25 +162,51 @@ class Joined:
     def __repr__(self) -> str:
         return f"<bankfull join\n{self.explain()}\n>"
 
-    def _run(self) -> Iterator[pa.RecordBatch]:
-        failed: BankfullError | None = None
-        while self._open:
-            name = self._furthest_behind()
-            rows = None
-            try:
-                rows = self._sources[name].read(self._batch_rows)
-            except BankfullError as error:
-                if self.query.strict:
-                    raise
-                failed = failed or error
-            if rows is None:
-                self._open.discard(name)
-                yield from self._steps(Batch(ended=frozenset([name])))
-            else:
-                self._hear(name)
-                yield from self._steps(Batch({name: rows}, quiet=frozenset(self._quiet)))
-        if failed is not None:
-            raise failed
+    def _check_readable(self) -> None:
+        if self._broken is not None:
+            raise BankfullError(
+                f"this join ended with an error ({self._broken!r}) and cannot go on: mend the "
+                "cause and make the join anew, or restore() its last snapshot into a new one"
+            ) from self._broken
+
+    def _go_on(self) -> None:
+        """Make further results, or find that there are none."""
+        if not self.started:
+            for name, source in self._sources.items():
+                source.claim(self, name)
+            self.started = True
+        if self._state.pending:
+            self._take(step(self._state, Batch(), Budget()))
+        elif self._open:
+            self._read()
+        else:
+            self._ended = True
+            self._late.warn(self._state)
+            if self._source_error is not None:
+                raise self._source_error
+
+    def _read(self) -> None:
+        """Read from the stream that is furthest behind, and join what came."""
+        name = self._furthest_behind()
+        rows = None
+        try:
+            rows = self._sources[name].read(self._batch_rows)
+        except BankfullError as error:
+            if self.query.strict:
+                raise
+            self._source_error = self._source_error or error
+        if rows is None:
+            self._open.discard(name)
+            self._take(step(self._state, Batch(ended=frozenset([name])), Budget()))
+            return
+        source = next(one for one in self._state.inputs if one.plan.name == name)
+        reached, late = source.reached, self._state.ledger.streams[name].late
+        self._hear(name)
+        quiet = frozenset(self._quiet)
+        outcome = step(self._state, Batch({name: rows}, quiet=quiet), Budget())
+        if outcome.ledger.streams[name].late > late:
+            self._late.note(outcome.state, name, rows, reached)
+        self._take(outcome)
 
     def _hear(self, name: str) -> None:
         """Remember whether a source had something to give."""
@@ -149,15 +227,10 @@ class Joined:
             self._asked.clear()
         return min(sorted(self._open - self._asked), key=lambda name: reached[name])
 
-    def _steps(self, batch: Batch) -> Iterator[pa.RecordBatch]:
-        outcome = step(self._state, batch, Budget())
-        while True:
-            self._state = outcome.state
-            self._set_aside(outcome.quarantine)
-            yield from outcome.output
-            if not outcome.pending:
-                return
-            outcome = step(self._state, Batch(), Budget())
+    def _take(self, outcome: Step) -> None:
+        self._state = outcome.state
+        self._ready.extend(outcome.output)
+        self._set_aside(outcome.quarantine)
 
     def _set_aside(self, quarantine: dict[str, list[pa.RecordBatch]]) -> None:
         for name, batches in quarantine.items():
@@ -172,23 +245,3 @@ class Joined:
 
 def _table(rows: pa.RecordBatch) -> pa.Table:
     return pa.Table.from_batches([rows])
-
-
-def explain(plan: Plan) -> str:
-    """Describe a plan: streams, joins, windows, how partners are found, what bounds memory."""
-    lines = []
-    for stream in plan.query.streams:
-        lines.append(f"  stream {stream.name}: time {stream.time}, late {stream.late}")
-    for join in plan.query.joins:
-        lines.append(f"  join {join.name}: {join.predicate}, searched by {join.search}")
-        for name, length in zip(join.streams, join.windows, strict=True):
-            lines.append(f"    a tuple of {name} stays joinable for {length}")
-    if plan.ordered:
-        lines.append("  tuples wait until every stream has reached their time")
-    shed = plan.query.shed
-    if shed is None:
-        lines.append("  overload: block (exact; a full source waits)")
-    else:
-        most = f"at most {shed.memory}" if shed.memory else f"memory for a recall of {shed.recall}"
-        lines.append(f"  overload: shed ({most}, kept by {shed.keep.policy})")
-    return "\n".join(lines)

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from bankfull.spec import Join, Query, Rows, Stream, Window
+from bankfull.spec import Duration, Join, Query, Rows, Stream, Window
 from bankfull.spec.query import SEARCHES
 from bankfull.testing.cases import Case
 from bankfull.testing.strategies.clocks import Clock, clocks
@@ -117,9 +117,13 @@ def _both(flags: list[bool]) -> bool:
 
 
 def _basic(lengths: tuple[Window, ...]) -> Window | None:
-    """Return a basic window that fits: the shortest of the first window's own kind."""
+    """Return a basic window that fits: the shortest of the first window's own kind, if any."""
     alike = [length for length in lengths if type(length) is type(lengths[0])]
-    return min(alike, key=lambda length: getattr(length, "nanoseconds", None) or length.count)  # type: ignore[union-attr]
+    return min(filter(_size, alike), key=_size, default=None)
+
+
+def _size(length: Window) -> int:
+    return length.nanoseconds if isinstance(length, Duration) else length.count
 
 
 @st.composite

@@ -1,0 +1,40 @@
+"""A plan in words."""
+
+from __future__ import annotations
+
+from bankfull.core import Plan
+from bankfull.spec import Equal, Join
+
+
+def explain(plan: Plan) -> str:
+    """Describe a plan: streams, joins, windows, how partners are found, what bounds memory."""
+    lines = []
+    for stream in plan.query.streams:
+        lines.append(f"  stream {stream.name}: time {stream.time}, late {stream.late}")
+        if stream.unique:
+            columns = ", ".join(stream.unique)
+            lines.append(f"    unique {columns}: known, and not used in this version")
+    shed = plan.query.shed
+    for join in plan.query.joins:
+        lines.append(f"  join {join.name}: {join.predicate}, {_search(join, shed is not None)}")
+        for name, length in zip(join.streams, join.windows, strict=True):
+            lines.append(f"    a tuple of {name} stays joinable for {length}")
+    if plan.ordered:
+        lines.append("  tuples wait until every stream has reached their time")
+    if shed is None:
+        lines.append("  overload: block (exact; a full source waits)")
+        return "\n".join(lines)
+    most = f"at most {shed.memory}" if shed.memory else f"memory for a recall of {shed.recall}"
+    lines.append(f"  overload: shed ({most}, kept by {shed.keep.policy})")
+    weighed = [stream.name for stream in plan.query.streams if stream.importance]
+    if weighed:
+        lines.append(f"  importance of a result: {shed.importance} of {', '.join(weighed)}")
+    return "\n".join(lines)
+
+
+def _search(join: Join, bounded: bool) -> str:
+    """Say how partners are found: a bounded store has one way for keys and one for sets."""
+    used = "hash" if isinstance(join.predicate, Equal) else "inverted"
+    if not bounded or join.search == used:
+        return f"searched by {join.search}"
+    return f"searched by {used} (search={join.search!r} is not used under a budget)"
