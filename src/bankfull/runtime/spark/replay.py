@@ -7,10 +7,12 @@ from itertools import chain
 
 import pyarrow as pa
 
-from bankfull.core import Batch, State, resize, start, step
+from bankfull.core import Batch, State, Step, resize, start, step
+from bankfull.runtime.spark.columns import is_large, to_wire
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
 from bankfull.runtime.spark.live import least_part, share_of
+from bankfull.runtime.spark.quarantine import Quarantine
 from bankfull.runtime.spark.report import counts_line
 from bankfull.runtime.spark.results import count_row, result_rows
 
@@ -18,7 +20,9 @@ from bankfull.runtime.spark.results import count_row, result_rows
 _SLICE = 1 << 16
 
 
-def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def replay(
+    layout: Layout, quarantine: Quarantine | None = None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that joins all packets of one bucket; Spark reads its annotations."""
 
     def bucket(packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -26,16 +30,24 @@ def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
         before = state.ledger.copy()
         first = next(packets)
         at = layout.keys.index(first.column("bucket")[0].as_py())
+        large = is_large(first.schema.field("rows").type)
         gathered = Gathered(state.plan, _unpacked(chain([first], packets)))
         resize(state, share_of(gathered.loads, at, least_part(state.plan)))
-        for rows in _results(state, gathered.rows):
-            yield result_rows(state.plan, rows)
-        yield count_row(state.plan, counts_line(state.plan.query, before, state.ledger))
+        aside = None if quarantine is None else quarantine.open(at)
+        for outcome in _results(state, gathered.rows):
+            if aside is not None:
+                aside.add(outcome.quarantine)
+            for rows in outcome.output:
+                yield to_wire(result_rows(state.plan, rows), large)
+        if aside is not None:
+            aside.close()
+        line = counts_line(state.plan.query, before, state.ledger)
+        yield to_wire(count_row(state.plan, line), large)
 
     return bucket
 
 
-def _results(state: State, left: dict[str, pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _results(state: State, left: dict[str, pa.RecordBatch]) -> Iterator[Step]:
     """Feed the operator from the stream that is furthest behind, then end all streams."""
     plan = state.plan
     names = [stream.name for stream in plan.streams]
@@ -56,9 +68,9 @@ def _unpacked(packets: Iterator[pa.RecordBatch]) -> Iterator[Packet]:
         yield from zip(*columns, strict=True)
 
 
-def _steps(state: State, batch: Batch) -> Iterator[pa.RecordBatch]:
+def _steps(state: State, batch: Batch) -> Iterator[Step]:
     outcome = step(state, batch)
-    yield from outcome.output
+    yield outcome
     while outcome.pending:
         outcome = step(outcome.state, Batch())
-        yield from outcome.output
+        yield outcome
