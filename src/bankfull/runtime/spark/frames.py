@@ -66,7 +66,7 @@ def join_frames(
     ]
     union = reduce(lambda a, b: a.union(b), packets)
     arrange = _operate if streaming else _replay
-    chosen = names.choose(query, frames, str(plan.schema)) if streaming else None
+    chosen = names.choose(query, frames, str(plan.schema.types)) if streaming else None
     aside = None if quarantine is None else Quarantine(quarantine, chosen.name if chosen else "")
     operated = arrange(union, layout, spark_schema(result_schema(plan)), aside)
     # Nobody asks for the metrics of a batch join by name.

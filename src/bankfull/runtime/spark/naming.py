@@ -2,9 +2,9 @@
 
 Spark wants a name for each in one plan. A join's metrics are called ``bankfull``; those of a join
 with a name of its own, ``bankfull:NAME``. Where that name is taken already, a number is added:
-``bankfull:2``. It is taken by a join among the inputs, and by another join with the same columns
-that the program has made just before, since the two may be united next. The same program
-therefore gives the same names whenever it is started.
+``bankfull:2``. It is taken by a join among the inputs, and by another join with columns of the
+same types that the program has made since a query was last started, as the two may be united
+next. The same program therefore gives the same names whenever it is started.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _plain(name: str) -> str:
 
 
 def _plan_text(frame: Any) -> str:
-    return str(frame._jdf.queryExecution().logical().toString())
+    return str(frame._jdf.queryExecution().analyzed().toString())
 
 
 def _running(spark: SparkSession) -> frozenset[str]:

@@ -61,7 +61,8 @@ class Quarantine:
         # A batch join is told from others by when it was made: its actions replace each other.
         identity = f"{self.join}/{query or self.making}"
         code = hashlib.sha256(identity.encode()).hexdigest()[:16]
-        name = f"{code}-{-1 if batch is None else batch:09}-{bucket:05}.parquet"
+        turn = "" if batch is None else f"{batch:09}-"
+        name = f"{code}-{turn}{bucket:05}.parquet"
         return Aside(self.path, name, batch)
 
 

@@ -93,9 +93,8 @@ def metrics_of(progress: Any) -> dict[str, Any]:
 
     ``progress`` is one of ``query.recentProgress``, as an object or as a dictionary.
     """
-    observed: Mapping[str, Any] = (
-        progress["observedMetrics"] if isinstance(progress, dict) else progress.observedMetrics
-    )
+    read = progress.get if isinstance(progress, dict) else progress.__getattribute__
+    observed: Mapping[str, Any] = read("observedMetrics") or {}
     return {name: _as_dict(found) for name, found in observed.items() if is_ours(name)}
 
 
