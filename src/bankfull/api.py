@@ -172,8 +172,8 @@ def joins(
         any(query.strict for query in queries),
         _one_overload(queries, overload),
     )
-    given_streams = tuple(bound.values())
-    return _plan(together, given_streams, on_quarantine, buckets=buckets, quarantine=quarantine)
+    settings = {"buckets": buckets, "quarantine": quarantine}
+    return _plan(together, tuple(bound.values()), on_quarantine, **settings)
 
 
 def shed(
@@ -277,31 +277,20 @@ def _plan(
     frames = [type(given.source).__module__.startswith("pyspark.") for given in streams]
     if any(frames) and not all(frames):
         raise PlanError("some streams are Spark DataFrames and others Arrow: give all of one kind")
-    if spark["quarantine"] is not None and not all(frames):
-        raise PlanError(
-            "quarantine= is for Spark: on Arrow streams give on_quarantine=, a function"
-        )
-    planned: Any = (
-        _plan_spark(query, streams, on_quarantine, spark)
-        if all(frames)
-        else _plan_embedded(query, streams, on_quarantine)
-    )
+    if all(frames) and on_quarantine is not None:
+        raise PlanError("on_quarantine= is for Arrow streams: on Spark give quarantine=")
+    if not all(frames) and spark["quarantine"] is not None:
+        raise PlanError("quarantine= is for Spark: on Arrow streams give on_quarantine=")
+    make: Any = _plan_spark if all(frames) else _plan_embedded
+    planned = make(query, streams, spark if all(frames) else on_quarantine)
     planned._bankfull = (query, streams)
     return planned
 
 
-def _plan_spark(
-    query: Query,
-    streams: tuple[BoundStream, ...],
-    on_quarantine: OnQuarantine | None,
-    settings: dict[str, Any],
-) -> Any:
+def _plan_spark(query: Query, streams: tuple[BoundStream, ...], settings: dict[str, Any]) -> Any:
     from bankfull.runtime.spark import join_frames
 
-    if on_quarantine is not None:
-        raise PlanError("on_quarantine= is for Arrow streams: on Spark give quarantine=, a folder")
-    pairs = zip(query.streams, streams, strict=True)
-    frames: dict[str, Any] = {spec.name: given.source for spec, given in pairs}
+    frames: dict[str, Any] = {s.name: b.source for s, b in zip(query.streams, streams, strict=True)}
     return join_frames(query, frames, **settings)
 
 

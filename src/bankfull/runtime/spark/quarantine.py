@@ -32,7 +32,10 @@ _BATCH = "batch"
 
 @dataclass(frozen=True)
 class Quarantine:
-    """Where rows are set aside, and what tells this join from others that write there."""
+    """Where rows are set aside, and what tells this join from others that write there.
+
+    ``join`` is the name of a streaming join's metrics, which is one of its own in its query.
+    """
 
     path: str
     join: str
@@ -58,8 +61,8 @@ class Quarantine:
         query = task.getLocalProperty("sql.streaming.queryId")
         number = task.getLocalProperty("streaming.sql.batchId")
         batch = None if number is None else int(number)
-        # A batch join is told from others by when it was made: its actions replace each other.
-        identity = f"{self.join}/{query or self.making}"
+        # A batch join has no name; whichever query calls it, its actions replace each other.
+        identity = f"{self.join}/{query}" if self.join else self.making
         code = hashlib.sha256(identity.encode()).hexdigest()[:16]
         turn = "" if batch is None else f"{batch:09}-"
         name = f"{code}-{turn}{bucket:05}.parquet"
