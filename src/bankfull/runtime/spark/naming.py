@@ -98,7 +98,7 @@ def _plain(name: str) -> str:
 
 
 def _plan_text(frame: Any) -> str:
-    return str(frame._jdf.queryExecution().analyzed().toString())
+    return str(frame._jdf.queryExecution().analyzed().treeString())
 
 
 def _running(spark: SparkSession) -> frozenset[str]:

@@ -107,6 +107,10 @@ def counts_of(metrics: Any, before: Mapping[str, int] | None = None) -> dict[str
 
     A micro-batch without packets has no counts: it adds nothing, and levels are what they were
     ``before``. Levels that nobody knows are left out.
+
+    >>> nothing = {"ledger": {"a.stored": None, "a.late": None, "b.stored": None}}
+    >>> counts_of(nothing, {"a.stored": 7})
+    {'a.stored': 7, 'a.late': 0}
     """
     found: dict[str, int] = {}
     for name, value in metrics[LEDGER].items():
