@@ -98,6 +98,7 @@ def join(
     order: str | None = None,
     on_quarantine: OnQuarantine | None = None,
     buckets: int | None = None,
+    quarantine: str | None = None,
 ) -> Any:
     """Join two or more streams.
 
@@ -106,7 +107,7 @@ def join(
     joinable: one window for all streams or a tuple of one each; a duration, a whole number for
     integer times, or :func:`rows`. Arrow in: an iterator of record batches (:class:`Joined`) out.
     Spark DataFrames in, streaming or batch: a DataFrame out; ``buckets`` is over how many
-    operators the work is divided there.
+    operators the work is divided there, ``quarantine`` a folder where bad and late rows go.
 
     >>> import pyarrow as pa
     >>> orders = stream(pa.table({"t": [1, 5], "id": [7, 8]}), time="t", name="orders")
@@ -137,7 +138,7 @@ def join(
     )
     basic = None if basic_window is None else window(basic_window)
     query = Query(specs, (described,), basic, strict, shed_to)
-    return _plan(query, streams, on_quarantine, buckets)
+    return _plan(query, streams, on_quarantine, buckets=buckets, quarantine=quarantine)
 
 
 def joins(
@@ -145,6 +146,7 @@ def joins(
     overload: str | Shed | None = None,
     on_quarantine: OnQuarantine | None = None,
     buckets: int | None = None,
+    quarantine: str | None = None,
 ) -> Any:
     """Run several joins over shared streams in one operator that stores each tuple once.
 
@@ -180,7 +182,8 @@ def joins(
         any(query.strict for query in queries),
         _one_overload(queries, overload),
     )
-    return _plan(together, tuple(bound.values()), on_quarantine, buckets)
+    settings = {"buckets": buckets, "quarantine": quarantine}
+    return _plan(together, tuple(bound.values()), on_quarantine, **settings)
 
 
 def shed(
@@ -262,10 +265,17 @@ def listen(spark: Any, to: Any) -> Any:
     return add(spark, to)
 
 
-def recall(metrics: Any) -> Any:
-    """Return the recall of a query on Spark, from its observed metrics; None where it is unknown.
+def metrics(progress: Any) -> dict[str, Any]:
+    """Return the observed metrics of all joins in a query on Spark, by name, from its progress."""
+    from bankfull.runtime.spark.report import metrics_of
 
-    ``metrics`` is ``query.lastProgress["observedMetrics"]["bankfull"]`` of a streaming query, or
+    return metrics_of(progress)
+
+
+def recall(metrics: Any) -> Any:
+    """Return the recall of a join on Spark, from its observed metrics; None where it is unknown.
+
+    ``metrics`` is ``bf.metrics(query.lastProgress)["bankfull"]`` of a streaming query, or
     ``joined.ledger.get`` of a batch join after its first action.
     """
     from bankfull.runtime.spark.report import recall_of
@@ -285,41 +295,31 @@ def rows(count: int) -> Rows:
 
 
 def _plan(
-    query: Query,
-    streams: tuple[BoundStream, ...],
-    on_quarantine: OnQuarantine | None,
-    buckets: int | None,
+    query: Query, streams: tuple[BoundStream, ...], on_quarantine: OnQuarantine | None, **spark: Any
 ) -> Any:
     """Hand the query to the runtime of its sources, and remember it for :func:`joins`."""
     if on_quarantine is not None:
         checks.function("on_quarantine", on_quarantine)
-    if buckets is not None:
-        checks.count("buckets", buckets)
+    if spark.get("buckets") is not None:
+        checks.count("buckets", spark["buckets"])
     frames = [type(given.source).__module__.startswith("pyspark.") for given in streams]
     if any(frames) and not all(frames):
         raise PlanError("some streams are Spark DataFrames and others Arrow: give all of one kind")
-    planned: Any = (
-        _plan_spark(query, streams, on_quarantine, buckets)
-        if all(frames)
-        else _plan_embedded(query, streams, on_quarantine)
-    )
+    if all(frames) and on_quarantine is not None:
+        raise PlanError("on_quarantine= is for Arrow streams: on Spark give quarantine=")
+    if not all(frames) and spark["quarantine"] is not None:
+        raise PlanError("quarantine= is for Spark: on Arrow streams give on_quarantine=")
+    make: Any = _plan_spark if all(frames) else _plan_embedded
+    planned = make(query, streams, spark if all(frames) else on_quarantine)
     planned._bankfull = (query, streams)
     return planned
 
 
-def _plan_spark(
-    query: Query,
-    streams: tuple[BoundStream, ...],
-    on_quarantine: OnQuarantine | None,
-    buckets: int | None,
-) -> Any:
+def _plan_spark(query: Query, streams: tuple[BoundStream, ...], settings: dict[str, Any]) -> Any:
     from bankfull.runtime.spark import join_frames
 
-    if on_quarantine is not None:
-        raise PlanError("on_quarantine= is for Arrow streams: on Spark bad rows are counted")
-    pairs = zip(query.streams, streams, strict=True)
-    frames: dict[str, Any] = {spec.name: given.source for spec, given in pairs}
-    return join_frames(query, frames, buckets)
+    frames: dict[str, Any] = {s.name: b.source for s, b in zip(query.streams, streams, strict=True)}
+    return join_frames(query, frames, **settings)
 
 
 def _plan_embedded(
@@ -385,6 +385,7 @@ __all__ = [
     "join",
     "joins",
     "listen",
+    "metrics",
     "overlap",
     "recall",
     "rows",

@@ -134,8 +134,9 @@ def test_a_batch_join_decides_as_a_streaming_one() -> None:
     resolved, whole = plan.plan(), Counter[str]()
     for some in packets(plan, given, np.random.default_rng(0)).values():
         live = Live.fresh(resolved)
-        for batch in _results(live.state, Gathered(resolved, some)):
-            whole.update(map(repr, batch.to_pylist()))
+        for outcome in _results(live.state, Gathered(resolved, some)):
+            for batch in outcome.output:
+                whole.update(map(repr, batch.to_pylist()))
     assert not output - whole
     frontier = min(int(rows["t"].to_numpy().max()) for rows in given.values()) - LATE
     waiting = [int(row.rpartition(": ")[2].rstrip("}")) for row in whole - output]

@@ -20,6 +20,8 @@ class Event:
     ``counts`` holds what the micro-batch added to every count of the ledger, by stream and by
     join; ``stored``, ``waiting`` and ``copies`` are levels, not additions. ``recall`` is
     the estimate so far with its interval, by count and by importance, of a query that sheds.
+    ``metrics`` names the join where a query has several; ``late`` is how many rows of each stream
+    came too late, of the streams that had any.
     """
 
     query: str
@@ -28,6 +30,8 @@ class Event:
     seconds: float
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     recall: dict[str, float] | None = None
+    metrics: str = "bankfull"
+    late: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -38,17 +42,20 @@ class Event:
         seconds: float,
         flat: dict[str, int],
         recall: dict[str, float] | None = None,
+        metrics: str = "bankfull",
     ) -> Event:
         """Make an event from counts named ``stream.count``.
 
-        >>> Event.of("q", 3, "2024-01-01", 0.5, {"a.late": 2, "a.arrived": 9}).counts
-        {'a': {'late': 2, 'arrived': 9}}
+        >>> event = Event.of("q", 3, "2024-01-01", 0.5, {"a.late": 2, "a.arrived": 9})
+        >>> event.counts, event.late
+        ({'a': {'late': 2, 'arrived': 9}}, {'a': 2})
         """
         counts: dict[str, dict[str, int]] = {}
         for name, value in flat.items():
             owner, _, count = name.rpartition(".")
             counts.setdefault(owner, {})[count] = value
-        return cls(query, batch, at, seconds, counts, recall)
+        late = {owner: held["late"] for owner, held in counts.items() if held.get("late")}
+        return cls(query, batch, at, seconds, counts, recall, metrics, late)
 
 
 class EventLog:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from bankfull.runtime.spark.columns import is_large, to_wire
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.packets import unpack
 
@@ -19,6 +20,7 @@ class Decode:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = self.layout.plan().schema
         for cells in batches:
+            large = is_large(cells.schema.types[0])
             for cell in cells.column(0):
                 if cell.is_valid:
-                    yield unpack(cell.as_buffer(), schema)
+                    yield to_wire(unpack(cell.as_buffer(), schema), large)

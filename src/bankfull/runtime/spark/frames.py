@@ -7,58 +7,79 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bankfull.assemble import assemble
 from bankfull.core import Plan
-from bankfull.core.forms import may_be_null
 from bankfull.core.share import least_part
 from bankfull.errors import PlanError
 from bankfull.policies.age import Age
 from bankfull.runtime.spark.buckets import bucket_count, spread_keys
+from bankfull.runtime.spark.columns import (
+    COUNTS,
+    arrow_schema,
+    by_position,
+    check_compared,
+    check_names,
+    spark_schema,
+    with_collations,
+)
 from bankfull.runtime.spark.decode import Decode
 from bankfull.runtime.spark.encode import Encode, Layout
+from bankfull.runtime.spark.naming import names
 from bankfull.runtime.spark.packets import PACKET_FIELDS
+from bankfull.runtime.spark.quarantine import Quarantine
 from bankfull.runtime.spark.report import observed
-from bankfull.runtime.spark.results import COUNTS, is_packed, result_schema
+from bankfull.runtime.spark.results import is_packed, result_schema
 from bankfull.runtime.spark.session import check_session
 from bankfull.spec import Query
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
 def join_frames(
-    query: Query, frames: dict[str, DataFrame], buckets: int | None = None
+    query: Query,
+    frames: dict[str, DataFrame],
+    buckets: int | None = None,
+    quarantine: str | None = None,
 ) -> DataFrame:
     """Return the join of streaming or batch DataFrames as a DataFrame.
 
     ``buckets`` is the number of operators the work is divided over; by default one for every
-    shuffle partition. What became of every tuple is in the observed metrics ``bankfull``, under
-    ``ledger``; of a batch DataFrame, in its attribute ``ledger`` (an ``Observation`` whose ``get``
-    has them under ``ledger`` again) after the first action.
+    shuffle partition. What became of every tuple is in the observed metrics (``naming.py`` says
+    how they are called), under ``ledger``; of a batch DataFrame, in its attribute ``ledger`` (an
+    ``Observation`` whose ``get`` has them under ``ledger`` again) after the first action.
+    ``quarantine`` is a folder for the rows that could not be used (``quarantine.py``).
     """
     from pyspark.sql import Observation, functions
 
     spark = _common_session(frames)
     streaming = _all_alike(frames)
-    schemas = {name: _arrow_schema(spark, frame) for name, frame in frames.items()}
+    schemas = {name: arrow_schema(name, frame) for name, frame in frames.items()}
     plan = assemble(query, schemas)
+    check_compared(query, frames)
+    check_names(spark, plan)
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     count = bucket_count(plan, partitions if buckets is None else buckets)
     _check_shedding(plan, count)
     layout = Layout(query, schemas, tuple(spread_keys(count, partitions)))
     packets = [
-        frames[stream.name].mapInArrow(Encode(layout, position), PACKET_FIELDS)
+        by_position(frames[stream.name]).mapInArrow(Encode(layout, position), PACKET_FIELDS)
         for position, stream in enumerate(query.streams)
     ]
     union = reduce(lambda a, b: a.union(b), packets)
     arrange = _operate if streaming else _replay
-    operated = arrange(union, layout, _spark_schema(result_schema(plan)))
-    counted = "bankfull" if streaming else Observation("bankfull")
+    chosen = names.choose(query, frames, str(plan.schema.types)) if streaming else None
+    aside = None if quarantine is None else Quarantine(quarantine, chosen.name if chosen else "")
+    operated = arrange(union, layout, spark_schema(result_schema(plan)), aside)
+    # Nobody asks for the metrics of a batch join by name.
+    counted = Observation() if chosen is None else chosen.name
     measured = operated.observe(counted, *observed(query, COUNTS))
     result: Any = measured.where(functions.col(COUNTS).isNull()).drop(COUNTS)
     if is_packed(plan):
-        result = result.mapInArrow(Decode(layout), _spark_schema(plan.schema))
-    if not streaming:
+        result = result.mapInArrow(Decode(layout), spark_schema(plan.schema))
+    result = with_collations(result, query, frames)
+    if chosen is None:
         result.ledger = counted
+    else:
+        names.remember(result, chosen)
     return cast("DataFrame", result)
 
 
@@ -81,18 +102,20 @@ def _check_shedding(plan: Plan, buckets: int) -> None:
         )
 
 
-def _operate(packets: DataFrame, layout: Layout, fields: str) -> DataFrame:
+def _operate(
+    packets: DataFrame, layout: Layout, fields: str, aside: Quarantine | None
+) -> DataFrame:
     from bankfull.runtime.spark.operate import Operate
 
     return packets.groupBy("bucket").transformWithStateInPandas(
-        Operate(layout), fields, "append", "None"
+        Operate(layout, aside), fields, "append", "None"
     )
 
 
-def _replay(packets: DataFrame, layout: Layout, fields: str) -> DataFrame:
+def _replay(packets: DataFrame, layout: Layout, fields: str, aside: Quarantine | None) -> DataFrame:
     from bankfull.runtime.spark.replay import replay
 
-    return packets.groupBy("bucket").applyInArrow(replay(layout), fields)
+    return packets.groupBy("bucket").applyInArrow(replay(layout, aside), fields)
 
 
 def _common_session(frames: dict[str, DataFrame]) -> SparkSession:
@@ -111,19 +134,3 @@ def _all_alike(frames: dict[str, DataFrame]) -> bool:
             "give all of one kind (a static table is joined with Spark's own join)"
         )
     return bool(streaming)
-
-
-def _arrow_schema(spark: SparkSession, frame: DataFrame) -> pa.Schema:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
-    try:
-        return may_be_null(to_arrow_schema(frame.schema, timezone=zone))
-    except Exception as error:
-        raise PlanError(f"a column cannot be exchanged through Arrow: {error}") from error
-
-
-def _spark_schema(schema: pa.Schema) -> str:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(schema)  # type: ignore[return-value]

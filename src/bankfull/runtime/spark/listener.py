@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from bankfull.runtime.spark.report import counts_of, recall_of
+from bankfull.runtime.spark.report import counts_of, metrics_of, recall_of
 from bankfull.telemetry import Event, EventLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_LOG = logging.getLogger("bankfull")
+
+
 class Listener(StreamingQueryListener):
-    """Hands every micro-batch of a bankfull query to ``on_event``; other queries are left alone."""
+    """Hands every micro-batch of a join to ``on_event``; queries without one are left alone.
+
+    A query with several joins gives an event for each. Rows that came too late are logged as a
+    warning, once a micro-batch.
+    """
 
     def __init__(self, on_event: Callable[[Event], None]) -> None:
         self.on_event = on_event
+        #: The last known counts and recall of every join, for micro-batches that bring no news.
+        self._known: dict[tuple[str, str], tuple[dict[str, int], Any]] = {}
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Nothing to report yet."""
@@ -27,32 +37,46 @@ class Listener(StreamingQueryListener):
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Report one micro-batch."""
         progress = event.progress
-        observed = progress.observedMetrics.get("bankfull")
-        if observed is None:
-            return
+        for metrics, observed in metrics_of(progress).items():
+            self._report(progress, metrics, observed)
+
+    def _report(self, progress: Any, metrics: str, observed: Any) -> None:
         name = progress.name or str(progress.id)
-        seconds = progress.batchDuration / 1000
-        recall = recall_of(observed)
-        self.on_event(
-            Event.of(
-                name,
-                progress.batchId,
-                progress.timestamp,
-                seconds,
-                counts_of(observed),
-                None if recall is None else asdict(recall),
-            )
+        before, recall = self._known.get((str(progress.runId), metrics), ({}, None))
+        counts, recall = counts_of(observed, before), recall_of(observed) or recall
+        self._known[str(progress.runId), metrics] = counts, recall
+        told = Event.of(
+            name,
+            progress.batchId,
+            progress.timestamp,
+            progress.batchDuration / 1000,
+            counts,
+            None if recall is None else asdict(recall),
+            metrics,
         )
+        if told.late:
+            rows = ", ".join(f"{count} of stream {stream!r}" for stream, count in told.late.items())
+            _LOG.warning(
+                "query %s, %s, micro-batch %d: rows came too late and were not joined (%s): raise "
+                "late= of the stream if they should be",
+                name,
+                metrics,
+                progress.batchId,
+                rows,
+            )
+        self.on_event(told)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Nothing happened."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
-        """The query is over."""
+        """Forget a query that is over."""
+        run = str(event.runId)
+        self._known = {key: known for key, known in self._known.items() if key[0] != run}
 
 
 def listen(spark: SparkSession, to: str | Callable[[Event], None]) -> Listener:
-    """Report every micro-batch of the session's bankfull queries.
+    """Report every micro-batch of the session's joins, and warn of rows that came too late.
 
     ``to`` is a file for lines of JSON, or a function that takes each
     :class:`bankfull.telemetry.Event`. Stop with ``spark.streams.removeListener``.

@@ -19,6 +19,7 @@ from bankfull.runtime.spark.durable import Durable
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
 from bankfull.runtime.spark.live import Live, live_states
+from bankfull.runtime.spark.quarantine import Quarantine
 from bankfull.runtime.spark.report import counts_line
 from bankfull.runtime.spark.results import as_frame, count_row, result_rows
 
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 class Operate(StatefulProcessor):
     """Called by Spark once a bucket and micro-batch."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, quarantine: Quarantine | None = None) -> None:
         self.layout = layout
+        self.quarantine = quarantine
         self._plan: Plan | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -51,11 +53,17 @@ class Operate(StatefulProcessor):
         gathered = Gathered(plan, _packets(rows))
         live = self._load(plan)
         before = live.state.ledger.copy()
+        bucket = self.layout.keys.index(int(key[0]))
+        aside = None if self.quarantine is None else self.quarantine.open(bucket)
         for outcome in _steps(plan, live, gathered):
+            if aside is not None:
+                aside.add(outcome.quarantine)
             for rows_out in outcome.output:
                 yield as_frame(result_rows(plan, rows_out))
             for name, stored in outcome.stored.items():
                 self.durable.append(live, name, stored)
+        if aside is not None:
+            aside.close()
         self.durable.commit(live)
         live_states.keep(live)
         yield as_frame(count_row(plan, counts_line(plan.query, before, live.state.ledger)))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import pyarrow as pa
 
-from bankfull.core import Batch, State, start, step
+from bankfull.core import Batch, State, Step, start, step
+from bankfull.runtime.spark.columns import is_large, to_wire
 from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
+from bankfull.runtime.spark.quarantine import Quarantine
 from bankfull.runtime.spark.report import counts_line
 from bankfull.runtime.spark.results import count_row, result_rows
 
@@ -16,20 +19,33 @@ from bankfull.runtime.spark.results import count_row, result_rows
 _SLICE_ROWS, _SLICE_BYTES = 1 << 16, 64 << 20
 
 
-def replay(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def replay(
+    layout: Layout, quarantine: Quarantine | None = None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that joins all packets of one bucket; Spark reads its annotations."""
 
     def bucket(packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         state = start(layout.plan())
         before = state.ledger.copy()
-        for rows in _results(state, Gathered(state.plan, _unpacked(packets))):
-            yield result_rows(state.plan, rows)
-        yield count_row(state.plan, counts_line(state.plan.query, before, state.ledger))
+        first = next(packets)
+        at = layout.keys.index(first.column("bucket")[0].as_py())
+        large = is_large(first.schema.field("rows").type)
+        gathered = Gathered(state.plan, _unpacked(chain([first], packets)))
+        aside = None if quarantine is None else quarantine.open(at)
+        for outcome in _results(state, gathered):
+            if aside is not None:
+                aside.add(outcome.quarantine)
+            for rows in outcome.output:
+                yield to_wire(result_rows(state.plan, rows), large)
+        if aside is not None:
+            aside.close()
+        line = counts_line(state.plan.query, before, state.ledger)
+        yield to_wire(count_row(state.plan, line), large)
 
     return bucket
 
 
-def _results(state: State, gathered: Gathered) -> Iterator[pa.RecordBatch]:
+def _results(state: State, gathered: Gathered) -> Iterator[Step]:
     """Feed the operator from the stream that is furthest behind, then end all streams."""
     names = [stream.name for stream in state.plan.streams]
     left, taken = dict(gathered.rows), dict.fromkeys(names, 0)
@@ -54,9 +70,9 @@ def _unpacked(packets: Iterator[pa.RecordBatch]) -> Iterator[Packet]:
         yield from zip(*columns, strict=True)
 
 
-def _steps(state: State, batch: Batch) -> Iterator[pa.RecordBatch]:
+def _steps(state: State, batch: Batch) -> Iterator[Step]:
     outcome = step(state, batch)
-    yield from outcome.output
+    yield outcome
     while outcome.pending:
         outcome = step(outcome.state, Batch())
-        yield from outcome.output
+        yield outcome

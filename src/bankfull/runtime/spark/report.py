@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bankfull.core import JoinLedger, Ledger, StreamLedger
 from bankfull.core.interval import Recall, Watched
 from bankfull.core.ledger import IMPORTANCE
+from bankfull.runtime.spark.naming import is_ours
 from bankfull.spec import Query
 
 if TYPE_CHECKING:
@@ -87,14 +88,45 @@ def observed(query: Query, lines: str) -> list[Column]:
     return [ledger, watched, lost]
 
 
-def counts_of(metrics: Any) -> dict[str, int]:
-    """Return the counts among the observed metrics of a micro-batch."""
-    return {name: int(value or 0) for name, value in metrics[LEDGER].items()}
+def metrics_of(progress: Any) -> dict[str, Any]:
+    """Return the observed metrics of all joins of a query, by their names (``naming.py``).
+
+    ``progress`` is one of ``query.recentProgress``, as an object or as a dictionary.
+    """
+    read = progress.get if isinstance(progress, dict) else progress.__getattribute__
+    observed: Mapping[str, Any] = read("observedMetrics") or {}
+    return {name: _as_dict(found) for name, found in observed.items() if is_ours(name)}
+
+
+def _as_dict(metrics: Any) -> Any:
+    return metrics.asDict() if hasattr(metrics, "asDict") else metrics
+
+
+def counts_of(metrics: Any, before: Mapping[str, int] | None = None) -> dict[str, int]:
+    """Return the counts among the observed metrics of a micro-batch.
+
+    A micro-batch without packets has no counts: it adds nothing, and levels are what they were
+    ``before``. Levels that nobody knows are left out.
+
+    >>> nothing = {"ledger": {"a.stored": None, "a.late": None, "b.stored": None}}
+    >>> counts_of(nothing, {"a.stored": 7})
+    {'a.stored': 7, 'a.late': 0}
+    """
+    found: dict[str, int] = {}
+    for name, value in metrics[LEDGER].items():
+        if value is not None:
+            found[name] = int(value)
+        elif name.rpartition(".")[2] not in _LEVELS:
+            found[name] = 0
+        elif before is not None and name in before:
+            found[name] = before[name]
+    return found
 
 
 def recall_of(metrics: Any) -> Recall | None:
-    """Return the recall of the whole query from the observed metrics of a micro-batch."""
-    known: Mapping[str, float | None] = metrics[WATCHED] if WATCHED in metrics else {}  # noqa: SIM401 - a Row has no get
+    """Return the recall of one join from its observed metrics of a micro-batch."""
+    metrics = _as_dict(metrics)
+    known: Mapping[str, float | None] = metrics.get(WATCHED, {})
     values = [known.get(field.name) for field in fields(Watched)]
     found = [value for value in values if value is not None]
     if len(found) < len(values) or found[0] < 0:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from bankfull.core import Plan
+from bankfull.runtime.spark.columns import COUNTS
 from bankfull.runtime.spark.packets import pack
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The column of counts: null in a row of results, filled in a row that is nothing else.
-COUNTS = "__counts"
 _CELLS = pa.schema([("rows", pa.binary()), (COUNTS, pa.string())])
 
 
