@@ -4,16 +4,20 @@ One file a subcommand, each with ``--json`` (one object on standard output, noth
 and heavy imports inside the function, so that ``--help`` stays quick. To add a command: a module
 with a function, and a line in ``COMMANDS``; or, with commands of its own, one in ``GROUPS``.
 
-Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage.
+Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage, 130 and 143 ended by SIGINT
+and SIGTERM.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Annotated
 
 import typer
 
 from bankfull.cli.bench import bench
+from bankfull.cli.console import Terminated
 from bankfull.cli.demo import demo
 from bankfull.cli.lab import lab
 from bankfull.cli.policies import policies
@@ -60,4 +64,25 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="bankfull")
+    _fill_standard_streams()
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        app(prog_name="bankfull")
+    except Terminated:  # in a command, or in a part of one, that has nothing to clean up
+        raise SystemExit(143) from None
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated
+
+
+def _fill_standard_streams() -> None:
+    """Open what is closed of descriptors 0 to 2.
+
+    The next file to be opened would get the number, and be written by whoever still believes that
+    it is standard output or standard error.
+    """
+    opened = os.open(os.devnull, os.O_RDWR)
+    while opened <= 2:
+        opened = os.open(os.devnull, os.O_RDWR)
+    os.close(opened)
