@@ -102,15 +102,10 @@ def test_the_job_file_says_all_that_python_says(tmp_path: Path) -> None:
     file = _folder(tmp_path, TOP + STREAMS + JOIN + SHED)
     written = tomllib.loads(file.read_text())
     keys = {*written, *written["streams"]["a"], *written["join"], *written["shed"]}
-    for function, table in (
-        (bf.stream, "streams"),
-        (bf.join, "join"),
-        (bf.joins, "join"),
-        (bf.shed, "shed"),
-    ):
+    for function in (bf.stream, bf.join, bf.joins, bf.shed):
         for parameter in inspect.signature(function).parameters:
-            place = written["shed"] if table == "shed" else keys | {"quarantine", "order"}
-            assert ELSEWHERE.get(parameter, parameter) in place, f"{table}: {parameter}"
+            place = written["shed"] if function is bf.shed else keys | {"quarantine", "order"}
+            assert ELSEWHERE.get(parameter, parameter) in place, f"{function}: {parameter}"
     shed = bf.shed(
         memory=bf.tuples(40),
         keep=bf.policies.gdj(initial=0.9),

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from bankfull.cli.bench import bench
-from bankfull.cli.console import Terminated
+from bankfull.cli.console import Terminated, tell_failure, tell_interruption
 from bankfull.cli.demo import demo
 from bankfull.cli.lab import lab
 from bankfull.cli.policies import policies
@@ -68,8 +68,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         app(prog_name="bankfull")
-    except Terminated:  # in a command, or in a part of one, that has nothing to clean up
-        raise SystemExit(143) from None
+    except Terminated:  # outside of what a command guards itself
+        raise SystemExit(tell_interruption("SIGTERM", 143)) from None
+    except OSError as error:  # the help could not be printed
+        tell_failure(error)
+        raise SystemExit(1) from None
 
 
 def _terminate(number: int, frame: object) -> None:

@@ -75,16 +75,22 @@ def refusals(as_json: bool) -> Iterator[None]:
         _forget_output()
         raise typer.Exit(1) from None
     except OSError as error:
-        _tell("error: ", f"{error}: check the files and streams named, and the room on the disk")
-        _forget_output()
+        tell_failure(error)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        raise typer.Exit(_interrupted("SIGINT", 130)) from None
+        raise typer.Exit(tell_interruption("SIGINT", 130)) from None
     except Terminated:
-        raise typer.Exit(_interrupted("SIGTERM", 143)) from None
+        raise typer.Exit(tell_interruption("SIGTERM", 143)) from None
 
 
-def _interrupted(signal: str, code: int) -> int:
+def tell_failure(error: OSError) -> None:
+    """Tell what the system refused, and print nothing more."""
+    _tell("error: ", f"{error}: check the files and streams named, and the room on the disk")
+    _forget_output()
+
+
+def tell_interruption(signal: str, code: int) -> int:
+    """Tell that a signal ended the run, and return the exit code for it."""
     _tell("interrupted", f" by {signal}: files appear only when they are complete")
     _forget_output()
     return code

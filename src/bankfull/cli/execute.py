@@ -112,6 +112,9 @@ class Quarantine:
 @contextlib.contextmanager
 def opened(job: Job, overwrite: bool = False) -> Iterator[Execution]:
     """Open a job's sources and quarantines and plan its join."""
+    # Arrow's readers catch signals while they work, and lose one that comes when they are nearly
+    # done. Their calls are short, so Python's own handlers are soon enough.
+    pa.enable_signal_handlers(False)
     with contextlib.ExitStack() as stack:
         sources: dict[str, Source | Folder] = {}
         quarantines: dict[str, Quarantine] = {}

@@ -76,6 +76,10 @@ def read_job(path: Path) -> Job:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SpecError(f"{file} is not TOML: {error}: see `bankfull run --help`") from None
+    except RecursionError:
+        raise SpecError(f"{file} is nested too deeply: see `bankfull run --help`") from None
+    except OSError as error:
+        raise SpecError(f"{file} cannot be read: {error.strerror}: check the path") from None
     top = Table(file, "the file", values, "")
     inputs, streams = _streams(top, path.parent)
     joins = _joins(top, tuple(streams))
