@@ -61,11 +61,11 @@ def test_names_that_cannot_be(tmp_path: Path, orders: str, output: str, message:
     (tmp_path / "old.csv").write_text("from yesterday")
     file = _job(tmp_path, orders, output.format(folder=tmp_path.name))
     file.write_text(file.read_text().replace("[output]", '[output]\nformat = "csv"'))
-    before = {path.name: path.lstat() for path in tmp_path.iterdir()}
+    before = {path.name: path.lstat().st_mtime_ns for path in tmp_path.iterdir()}
     code, stdout, stderr = run(file)
     assert (code, stdout) == (1, "")
     assert message in stderr
-    assert {path.name: path.lstat() for path in tmp_path.iterdir()} == before
+    assert {path.name: path.lstat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 
 def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
