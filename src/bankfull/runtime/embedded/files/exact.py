@@ -66,21 +66,24 @@ def inexact(cells: pa.Array, values: pa.Array) -> pa.Array:
     """
     kind = values.type
     if pa.types.is_integer(kind):
-        return _mismatched(cells, values, WHOLE)
+        return _misspelt(cells, WHOLE)
     if pa.types.is_floating(kind):
         return _rounded(cells, values)
     if pa.types.is_decimal(kind):
         return _overflown(cells, values)
     if pa.types.is_boolean(kind):
-        return _mismatched(cells, values, TRUTH)
+        return pc.fill_null(pc.invert(_matches(cells, TRUTH)), False)
     return pc.and_(pc.is_null(cells), False)
 
 
-def _mismatched(cells: pa.Array, values: pa.Array, pattern: str) -> pa.Array:
-    suspect = pc.fill_null(pc.not_equal(values.cast(pa.string()), cells), False)
+def _misspelt(cells: pa.Array, pattern: str) -> pa.Array:
+    """Find what Arrow reads as a number though it is a name, such as ``007`` and ``0x1F``."""
+    zero = pc.and_(pc.starts_with(cells, "0"), pc.greater(pc.binary_length(cells), 1))
+    suspect = pc.fill_null(pc.or_(zero, pc.starts_with(cells, "-0")), False)
     if not pc.any(suspect).as_py():
         return suspect
-    return pc.and_(suspect, pc.invert(pc.fill_null(_matches(cells, pattern), True)))
+    known = _matches(cells.filter(suspect), pattern)
+    return pc.replace_with_mask(suspect, suspect, pc.invert(known))
 
 
 def _rounded(cells: pa.Array, values: pa.Array) -> pa.Array:
@@ -88,7 +91,7 @@ def _rounded(cells: pa.Array, values: pa.Array) -> pa.Array:
     normal = pc.and_(pc.less(size, 1e300), pc.greater(size, 1e-300))
     safe = pc.and_(normal, pc.less_equal(pc.binary_length(cells), _SAFE_DIGITS))
     suspect = pc.fill_null(pc.invert(safe), False)
-    suspect = pc.or_(suspect, pc.fill_null(pc.match_substring_regex(cells, "^-?0[0-9]"), False))
+    suspect = pc.or_(suspect, _misspelt(cells, "^-?0?[^0-9]|^-?0$"))
     if not pc.any(suspect).as_py():
         return suspect
     again = pc.equal(values.cast(pa.string()), cells)

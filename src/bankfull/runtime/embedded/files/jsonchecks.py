@@ -6,9 +6,11 @@ of them has more digits than any double can hold are single lines looked at, by 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,10 @@ Leaves = dict[str, pa.DataType]
 
 #: Sixteen or more digits, or an exponent of three: all other numbers are exact as doubles. Texts
 #: may hold such digits too, and are told apart later.
-_LONG = re.compile(rb"-?[0-9.]{16,}(?:[eE][+-]?[0-9]+)?|-?[0-9.]+[eE][+-]?[0-9]{3,}")
+_LONG_DIGITS = 16
+_NUMBER = re.compile(rb"-?[0-9.]+(?:[eE][+-]?[0-9]+)?")
+_EXPONENT = re.compile(rb"[eE][+-]?[0-9]{3}")
+_IN_NUMBERS = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(b"0123456789.", np.uint8))
 
 
 class BadLines(Exception):  # noqa: N818 - caught by the reader, never shown
@@ -78,18 +83,14 @@ def _inexact(
     floats = [field.name for field in wire if field.name in judged and _has(field.type, _is_float)]
     if not floats:
         return
-    tokens = {match.group() for match in _LONG.finditer(block)}
-    if not tokens or not (suspect := _suspects(tokens)):
-        return
-    whole = [token for token in suspect if token.lstrip(b"-").isdigit()]
-    if len(whole) == len(suspect) and not _large(table, floats):
+    suspect = _suspects(block)
+    if all(token.lstrip("-").isdigit() for token in suspect.values()) and not _large(table, floats):
         return  # they are whole numbers of 64 bits or parts of texts
-    pattern = re.compile(b"|".join(sorted(map(re.escape, suspect), key=len, reverse=True)[:200]))
-    several = len(suspect) > 200
-    for line, given in enumerate(block.split(b"\n")):
-        if not given.strip() or not (several or pattern.search(given)):
-            continue
-        row = _loaded(given)
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+    numbers = np.unique(np.searchsorted(ends, np.array(list(suspect), np.int64)))
+    lines = block.split(b"\n") if len(numbers) else []
+    for line in numbers.tolist():
+        row = _loaded(lines[line])
         for name in floats:
             for token, nested in _tokens(row.get(name), wire.field(name).type, False):
                 exact = is_double_in_full if nested else is_double
@@ -97,14 +98,40 @@ def _inexact(
                     yield line, name, token, nested
 
 
-def _suspects(tokens: set[bytes]) -> set[bytes]:
-    """Leave out numbers that are the shortest text of their double."""
-    given = pa.array([token.decode() for token in tokens])
-    try:
+def _suspects(block: bytes) -> dict[int, str]:
+    """Return numbers that a double would round, by their place; digits in texts among them."""
+    starts = _long_numbers(block)
+    found = [_NUMBER.match(block, start) for start in starts]
+    tokens = ["" if match is None else match.group().decode() for match in found]
+    given = pa.array(tokens, pa.string())
+    different: Iterable[int] = range(len(tokens))
+    with contextlib.suppress(pa.ArrowInvalid):  # digits of a text, such as 1.2.3
         again = pc.cast(pc.cast(given, pa.float64()), pa.string())
-    except pa.ArrowInvalid:  # digits of a text, such as 1.2.3
-        return tokens
-    return {token.encode() for token in given.filter(pc.not_equal(given, again)).to_pylist()}
+        different = np.flatnonzero(pc.not_equal(given, again).to_numpy(zero_copy_only=False))
+    return {starts[k]: tokens[k] for k in different if _is_rounded(tokens[k])}
+
+
+def _is_rounded(token: str) -> bool:
+    try:
+        Decimal(token)
+    except InvalidOperation:
+        return False  # no number of JSON
+    return not is_double(token)
+
+
+def _long_numbers(block: bytes) -> list[int]:
+    """Find numbers of so many digits, or so large an exponent, that a double may round them."""
+    characters = np.frombuffer(block, np.uint8)
+    digits = _IN_NUMBERS[characters]
+    others = np.flatnonzero(~digits)
+    begins = np.concatenate(([0], others + 1))  # of runs of digits, some of them empty
+    long = np.flatnonzero(np.diff(others, prepend=-1, append=len(block)) > _LONG_DIGITS)
+    letters = np.flatnonzero((characters[others] | 0x20) == ord("e"))
+    letters = letters[digits[others[letters] - 1]]  # a digit before; of none, the run is empty
+    large = [k for k in letters.tolist() if _EXPONENT.match(block, int(others[k]))]
+    starts = begins[np.unique(np.concatenate((long, np.array(large, np.int64))))]
+    signs = characters[starts - 1] == ord("-")
+    return (starts - signs).tolist()  # type: ignore[no-any-return]
 
 
 def _large(table: pa.Table, names: list[str]) -> bool:

@@ -44,11 +44,13 @@ def type_of(column: pa.Array) -> pa.DataType:
     cells = _present(column)
     if len(cells) == 0:
         return pa.string()
-    if _all(cells, NUMBER):
-        kind = pa.int64() if _all(cells, WHOLE) else pa.float64()
-        if fits(cells, kind):
-            return kind
-        return decimal_of(cells.to_pylist()) or pa.string()
+    head = cells.slice(0, _HEAD)
+    if _all(head, WHOLE) and fits(cells, pa.int64()):
+        return pa.int64()
+    if _all(head, NUMBER):
+        if not _all(cells, WHOLE) and fits(cells, pa.float64()):
+            return pa.float64()
+        return (_all(cells, NUMBER) and decimal_of(cells.to_pylist())) or pa.string()
     if _all(cells, TRUTH):
         return pa.bool_()
     if not _all(cells, _DATED):
