@@ -7,6 +7,7 @@ of them has more digits than any double can hold are single lines looked at, by 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -98,17 +99,18 @@ def _inexact(
                     yield line, name, token, nested
 
 
+@functools.lru_cache(maxsize=1)  # the first block is looked at twice
 def _suspects(block: bytes) -> dict[int, str]:
     """Return numbers that a double would round, by their place; digits in texts among them."""
-    starts = _long_numbers(block)
-    found = [_NUMBER.match(block, start) for start in starts]
-    tokens = ["" if match is None else match.group().decode() for match in found]
-    given = pa.array(tokens, pa.string())
+    spans = _long_numbers(block)
+    tokens = [block[start:end] for start, end in spans]
+    given = pa.array(tokens, pa.binary()).cast(pa.string())
     different: Iterable[int] = range(len(tokens))
     with contextlib.suppress(pa.ArrowInvalid):  # digits of a text, such as 1.2.3
         again = pc.cast(pc.cast(given, pa.float64()), pa.string())
         different = np.flatnonzero(pc.not_equal(given, again).to_numpy(zero_copy_only=False))
-    return {starts[k]: tokens[k] for k in different if _is_rounded(tokens[k])}
+    found = {spans[k][0]: tokens[k].decode() for k in different}
+    return {place: token for place, token in found.items() if _is_rounded(token)}
 
 
 def _is_rounded(token: str) -> bool:
@@ -119,19 +121,26 @@ def _is_rounded(token: str) -> bool:
     return not is_double(token)
 
 
-def _long_numbers(block: bytes) -> list[int]:
+def _long_numbers(block: bytes) -> list[tuple[int, int]]:
     """Find numbers of so many digits, or so large an exponent, that a double may round them."""
     characters = np.frombuffer(block, np.uint8)
     digits = _IN_NUMBERS[characters]
     others = np.flatnonzero(~digits)
-    begins = np.concatenate(([0], others + 1))  # of runs of digits, some of them empty
-    long = np.flatnonzero(np.diff(others, prepend=-1, append=len(block)) > _LONG_DIGITS)
+    # Run k of digits, possibly empty, is between others[k - 1] and others[k].
+    runs = np.flatnonzero(np.diff(others, prepend=-1, append=len(block)) > _LONG_DIGITS)
     letters = np.flatnonzero((characters[others] | 0x20) == ord("e"))
-    letters = letters[digits[others[letters] - 1]]  # a digit before; of none, the run is empty
+    letters = letters[digits[others[letters] - 1]]
     large = [k for k in letters.tolist() if _EXPONENT.match(block, int(others[k]))]
-    starts = begins[np.unique(np.concatenate((long, np.array(large, np.int64))))]
-    signs = characters[starts - 1] == ord("-")
-    return (starts - signs).tolist()  # type: ignore[no-any-return]
+    if large:
+        runs = np.unique(np.concatenate((runs, np.array(large, np.int64))))
+    starts = np.concatenate(([0], others + 1))[runs]
+    ends = np.append(others, len(block))[runs]
+    starts = starts - ((starts > 0) & (characters[starts - 1] == ord("-")))
+    followed = (characters[np.minimum(ends, len(block) - 1)] | 0x20) == ord("e")
+    for k in np.flatnonzero(followed).tolist():
+        whole = _NUMBER.match(block, int(starts[k]))
+        ends[k] = ends[k] if whole is None else whole.end()
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
 def _large(table: pa.Table, names: list[str]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
@@ -111,8 +112,13 @@ def _parsed(block: bytes, line: int, wire: pa.Schema, reading: Reading) -> list[
 
 def _isolate(block: bytes, parse: _Parse, reject: _Reject) -> list[_Part]:
     """Parse a block, halving it around lines that cannot be parsed, which are rejected."""
+    deep = _deep_lines(block)
+    if not deep:
+        try:
+            return [_Part(parse(block), block, 0)]
+        except (BadLines, *_UNPARSABLE):
+            pass
     lines = block.split(b"\n")
-    deep = [number for number, line in enumerate(lines) if _is_deep(line)]
     for number in deep:
         reject(number, lines[number], f"lists and objects are more than {_DEPTH} deep")
         lines[number] = b""
@@ -137,6 +143,13 @@ def _isolate(block: bytes, parse: _Parse, reject: _Reject) -> list[_Part]:
             else:
                 spans += [(middle, end), (start, middle)]
     return parts
+
+
+def _deep_lines(block: bytes) -> list[int]:
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+    if np.diff(ends, prepend=-1, append=len(block)).max() <= _DEPTH:
+        return []
+    return [number for number, line in enumerate(block.split(b"\n")) if _is_deep(line)]
 
 
 def _is_deep(line: bytes) -> bool:
