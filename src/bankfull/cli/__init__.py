@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import threading
 from typing import Annotated
 
 import typer
@@ -65,7 +67,7 @@ def _options(
 def main() -> None:
     """Run the command line."""
     _fill_standard_streams()
-    signal.signal(signal.SIGTERM, _terminate)
+    _end_by_signals()
     try:
         app(prog_name="bankfull")
     except Terminated:  # outside of what a command guards itself
@@ -75,8 +77,31 @@ def main() -> None:
         raise SystemExit(1) from None
 
 
-def _terminate(number: int, frame: object) -> None:
-    raise Terminated
+def _end_by_signals() -> None:
+    """Make SIGINT and SIGTERM raise in the main thread, also while it waits for input.
+
+    The system may hand a signal to any thread, and then a read of the main thread goes on. A
+    thread that hears of every signal passes it on if nothing has happened.
+    """
+    acted = threading.Event()
+    main = threading.get_ident()
+
+    def act(number: int, frame: object) -> None:
+        acted.set()
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+
+    def pass_on() -> None:
+        while number := receiver.recv(1):
+            if not acted.wait(0.5) and signal.getsignal(number[0]) is act:
+                signal.pthread_kill(main, number[0])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, act)
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    signal.set_wakeup_fd(sender.detach(), warn_on_full_buffer=False)
+    threading.Thread(target=pass_on, daemon=True).start()
 
 
 def _fill_standard_streams() -> None:
