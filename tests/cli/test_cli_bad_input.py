@@ -66,7 +66,7 @@ def test_a_source_cut_short_leaves_the_old_output_alone(tmp_path: Path) -> None:
     (tmp_path / "joined.csv").write_text("from yesterday")
     job = shop.job(tmp_path, "orders.arrow", "payments.csv", '[output]\npath = "joined.csv"')
     before = _files(tmp_path)
-    code, _, stderr = run(job)
+    code, _, stderr = run(job, "--overwrite")
     assert code == 1
     assert "orders.arrow cannot be read beyond row " in stderr
     assert "it is damaged or was cut short" in stderr
@@ -206,11 +206,11 @@ def test_a_cell_that_does_not_fit_the_first_rows(
     assert run(file, "-q")[0] == 0
     assert shop.read(tmp_path / "joined.arrow").num_rows == 8
     reason = json.loads((tmp_path / "bad-orders.jsonl").read_text())["reason"]
-    assert "'7.5' in column 'amount' is not int64" in reason
+    assert reason.startswith("row 9: '7.5' in column 'amount' is not exactly int64, the type of")
     assert "set it in types" in reason
     typed = file.read_text().replace(
         "[streams.payments]", 'types = {amount = "float64"}\n[streams.payments]'
     )
     file.write_text(typed)
-    assert run(file, "-q")[0] == 0
+    assert run(file, "-q", "--overwrite")[0] == 0
     assert shop.read(tmp_path / "joined.arrow").num_rows == 9

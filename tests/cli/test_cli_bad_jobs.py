@@ -164,7 +164,7 @@ REFUSED = {
     ),
     "output over input": (
         STREAMS + JOIN + '[output]\npath = "./orders.csv"',
-        "would be written over: give the output and the quarantine files of their own",
+        "would be written over, or into a folder that is read: give the output and the ",
     ),
     "long delimiter": (
         STREAMS.replace("[streams.payments]", 'delimiter = "||"\n[streams.payments]') + JOIN,

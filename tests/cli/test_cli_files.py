@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from bankfull.errors import DataError, SourceError
-from bankfull.runtime.embedded.files import open_sink, open_source
+from bankfull.runtime.embedded.files import SinkError, open_sink, open_source
 from bankfull.runtime.embedded.files.encode import json_lines
 from bankfull.runtime.embedded.files.text import convert, type_of, type_of_time
 
@@ -78,7 +78,13 @@ def test_whole_fractions_stay_fractions() -> None:
         (["1", "", "-7"], "int64"),
         (["1", "2.5", "1e3"], "double"),
         (["007", "12"], "string"),  # a name, not a number: 007 is not 7
-        (["9223372036854775808"], "string"),  # as floating point it would lose digits
+        (["9223372036854775808"], "decimal128(38, 0)"),  # a double would lose digits
+        (["1.5", "9007199254740993"], "decimal128(38, 1)"),
+        (["0.30000000000000004", "0.10", "nan"], "double"),
+        (["0.1", "0.10000000000000001"], "decimal128(38, 17)"),
+        (["1.5", "1e400"], "string"),
+        (["5e-324", "4.9e-324"], "string"),
+        (["1" * 39], "string"),  # Arrow's cast to decimals would wrap around
         (["true", "False"], "bool"),
         (["2024-01-01", "2024-01-01T10:00:00.5"], "timestamp[us]"),
         (["2024-01-01T10:00:00Z", "2024-01-01T10:00:00+02:00"], "timestamp[us, tz=UTC]"),
@@ -114,8 +120,11 @@ def test_a_sink_shows_its_file_only_when_it_is_complete(tmp_path: Path, form: st
     assert [found.name for found in tmp_path.iterdir()] == ["out"]
     complete = path.read_bytes()
 
+    with pytest.raises(SinkError, match="exists already"):
+        open_sink(str(path), form, SCHEMA)
+
     def fail() -> None:
-        with open_sink(str(path), form, SCHEMA) as sink:
+        with open_sink(str(path), form, SCHEMA, overwrite=True) as sink:
             for _ in range(100_000):
                 sink.write(BATCH)  # enough to be written to disk
             raise RuntimeError("the join failed")

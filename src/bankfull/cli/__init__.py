@@ -4,16 +4,22 @@ One file a subcommand, each with ``--json`` (one object on standard output, noth
 and heavy imports inside the function, so that ``--help`` stays quick. To add a command: a module
 with a function, and a line in ``COMMANDS``; or, with commands of its own, one in ``GROUPS``.
 
-Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage.
+Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage, 130 and 143 ended by SIGINT
+and SIGTERM.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import threading
 from typing import Annotated
 
 import typer
 
 from bankfull.cli.bench import bench
+from bankfull.cli.console import Terminated, tell_failure, tell_interruption
 from bankfull.cli.demo import demo
 from bankfull.cli.lab import lab
 from bankfull.cli.policies import policies
@@ -60,4 +66,51 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="bankfull")
+    _fill_standard_streams()
+    _end_by_signals()
+    try:
+        app(prog_name="bankfull")
+    except Terminated:  # outside of what a command guards itself
+        raise SystemExit(tell_interruption("SIGTERM", 143)) from None
+    except OSError as error:  # the help could not be printed
+        tell_failure(error)
+        raise SystemExit(1) from None
+
+
+def _end_by_signals() -> None:
+    """Make SIGINT and SIGTERM raise in the main thread, also while it waits for input.
+
+    The system may hand a signal to any thread, and then a read of the main thread goes on. A
+    thread that hears of every signal passes it on if nothing has happened.
+    """
+    acted = threading.Event()
+    main = threading.get_ident()
+
+    def act(number: int, frame: object) -> None:
+        acted.set()
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+
+    def pass_on() -> None:
+        while number := receiver.recv(1):
+            if not acted.wait(0.5) and signal.getsignal(number[0]) is act:
+                signal.pthread_kill(main, number[0])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, act)
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    signal.set_wakeup_fd(sender.detach(), warn_on_full_buffer=False)
+    threading.Thread(target=pass_on, daemon=True).start()
+
+
+def _fill_standard_streams() -> None:
+    """Open what is closed of descriptors 0 to 2.
+
+    The next file to be opened would get the number, and be written by whoever still believes that
+    it is standard output or standard error.
+    """
+    opened = os.open(os.devnull, os.O_RDWR)
+    while opened <= 2:
+        opened = os.open(os.devnull, os.O_RDWR)
+    os.close(opened)

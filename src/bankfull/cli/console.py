@@ -36,26 +36,75 @@ def results() -> Console:
     return Console(highlight=False)
 
 
+class Terminated(BaseException):
+    """SIGTERM came: like KeyboardInterrupt, nobody but :func:`refusals` catches it."""
+
+
 def print_json(value: dict[str, Any]) -> None:
     """Print the one object of ``--json``."""
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2))
+    if sys.stdout is None:
+        raise BankfullError("standard output is closed: open it, or run without --json")
+    try:
+        print(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2), flush=True)
+    except BrokenPipeError:
+        raise
+    except (OSError, UnicodeEncodeError) as error:
+        _forget_output()
+        raise BankfullError(
+            f"standard output cannot be written: {getattr(error, 'strerror', error)}: "
+            "the run itself is done"
+        ) from error
 
 
 @contextlib.contextmanager
 def refusals(as_json: bool) -> Iterator[None]:
-    """Turn what the library refuses into a message and exit code 1, without a traceback."""
+    """Turn what the library refuses into a message and exit code 1, without a traceback.
+
+    An interrupted run ends with 128 and the signal's number, as shells expect.
+    """
     try:
         yield
     except BankfullError as error:
-        from rich.text import Text
-
-        told = Text.assemble(("error: ", "bold red"), str(error))
-        messages().print(told, soft_wrap=True)
-        if as_json:
-            print_json({"error": {"kind": type(error).__name__, "message": str(error)}})
+        _tell("error: ", str(error))
+        if as_json and sys.stdout is not None:
+            with contextlib.suppress(BankfullError, OSError):
+                print_json({"error": {"kind": type(error).__name__, "message": str(error)}})
         raise typer.Exit(1) from None
     except BrokenPipeError:
-        # Whoever read standard output closed it (`| head`); Python would complain once more
-        # when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read standard output closed it (`| head`).
+        _forget_output()
         raise typer.Exit(1) from None
+    except OSError as error:
+        tell_failure(error)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(tell_interruption("SIGINT", 130)) from None
+    except Terminated:
+        raise typer.Exit(tell_interruption("SIGTERM", 143)) from None
+
+
+def tell_failure(error: OSError) -> None:
+    """Tell what the system refused, and print nothing more."""
+    _tell("error: ", f"{error}: check the files and streams named, and the room on the disk")
+    _forget_output()
+
+
+def tell_interruption(signal: str, code: int) -> int:
+    """Tell that a signal ended the run, and return the exit code for it."""
+    _tell("interrupted", f" by {signal}: files appear only when they are complete")
+    _forget_output()
+    return code
+
+
+def _tell(what: str, message: str) -> None:
+    from rich.text import Text
+
+    with contextlib.suppress(OSError, UnicodeEncodeError):
+        messages().print(Text.assemble((what, "bold red"), message), soft_wrap=True)
+
+
+def _forget_output() -> None:
+    """Point standard output nowhere: Python would complain once more when it flushes at exit."""
+    if sys.stdout is not None:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,90 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import bankfull as bf
+from bankfull.cli.folder import Folder
 from bankfull.cli.jobfile import File, Input, Job
-from bankfull.errors import SourceError, SpecError
+from bankfull.errors import PlanError, SpecError
 from bankfull.runtime.embedded.files import STANDARD, Sink, Source, open_sink, open_source
 
 _PENDING_MAX = 10_000
-#: Formats of which the files of a folder can be read as one stream: each tells its own types.
-_FOLDERS = ("parquet", "arrow")
-
-
-class Folder:
-    """The files of a folder as one source, in the order of their names."""
-
-    def __init__(self, path: str, form: str, open_file: Callable[[str], Source]) -> None:
-        self.label = path
-        self._open_file = open_file
-        self._paths = _files(path, form)
-        self._sizes = [os.path.getsize(file) for file in self._paths]
-        self._rows = self._unreadable = self._done = 0
-        self._current = open_file(self._paths[0])
-        schema = self._current.reader.schema
-        self.reader = pa.RecordBatchReader.from_batches(schema, self._batches(schema))
-
-    @property
-    def rows(self) -> int:
-        """Rows read so far."""
-        return self._rows + self._current.rows
-
-    @property
-    def unreadable(self) -> int:
-        """Rows that could not be read so far."""
-        return self._unreadable + self._current.unreadable
-
-    @property
-    def fraction(self) -> float | None:
-        """How much of the files has been read, from 0 to 1."""
-        current = (self._current.fraction or 0.0) * self._sizes[self._done]
-        return (sum(self._sizes[: self._done]) + current) / max(1, sum(self._sizes))
-
-    def close(self) -> None:
-        """Let go of the file that is open."""
-        self._current.close()
-
-    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        yield from self._current.reader
-        for number, path in enumerate(self._paths[1:], start=1):
-            self._next(number, path)
-            if not self._current.reader.schema.equals(schema):
-                raise SourceError(
-                    f"{path} has other columns or types than {self._paths[0]}: the files of a "
-                    "folder are one stream; move it elsewhere"
-                )
-            yield from self._current.reader
-
-    def _next(self, number: int, path: str) -> None:
-        self._current.close()
-        self._rows, self._unreadable = self.rows, self.unreadable
-        self._done, self._current = number, self._open_file(path)
-
-
-def _files(path: str, form: str) -> list[str]:
-    """List the files of a folder; those named with a dot or an underscore in front are not data."""
-    if form not in _FOLDERS:
-        raise SourceError(
-            f"{path} is a folder, and {form} files are read one by one: name a file, or write the "
-            "folder's files as Parquet"
-        )
-    found = sorted(entry for entry in Path(path).iterdir() if entry.name[0] not in "._")
-    inner = [entry for entry in found if entry.is_dir()]
-    if inner:
-        raise SourceError(
-            f"{path} has a folder {inner[0].name!r} inside: only files side by side are read"
-        )
-    if not found:
-        raise SourceError(f"{path} is a folder without files: check the path")
-    return [str(entry) for entry in found]
+_DECIMAL = re.compile(r"decimal128\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 
 @dataclass(slots=True)
@@ -103,6 +35,11 @@ class Execution:
     rows_out: int = 0
     seconds: float = 0.0
     _started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks on how the files were understood."""
+        return [note for source in self.sources.values() for note in source.notes]
 
     @property
     def rows_in(self) -> int:
@@ -133,8 +70,9 @@ class Execution:
 class Quarantine:
     """Where the bad rows of one stream go: its columns, null where unknown, and the reason."""
 
-    def __init__(self, file: File | None) -> None:
+    def __init__(self, file: File | None, overwrite: bool) -> None:
         self._file = file
+        self._overwrite = overwrite
         self._sink: Sink | None = None
         self._column = "reason"
         self._reasons: list[str] = []
@@ -146,7 +84,8 @@ class Quarantine:
                 self._column += "_"  # as the operator names it
             columns = [column.with_nullable(True) for column in schema]
             columns.append(pa.field(self._column, pa.string()))
-            opened = open_sink(self._file.path, self._file.format, pa.schema(columns))
+            path, form = self._file.path, self._file.format
+            opened = open_sink(path, form, pa.schema(columns), self._overwrite)
             stack.push(opened)
             stack.callback(self._flush)  # unwound before the sink
             self._sink = opened
@@ -171,23 +110,28 @@ class Quarantine:
 
 
 @contextlib.contextmanager
-def opened(job: Job) -> Iterator[Execution]:
+def opened(job: Job, overwrite: bool = False) -> Iterator[Execution]:
     """Open a job's sources and quarantines and plan its join."""
+    # Arrow's readers catch signals while they work, and lose one that comes when they are nearly
+    # done. Their calls are short, so Python's own handlers are soon enough.
+    pa.enable_signal_handlers(False)
     with contextlib.ExitStack() as stack:
         sources: dict[str, Source | Folder] = {}
         quarantines: dict[str, Quarantine] = {}
         for name, taken in job.inputs.items():
-            quarantine = quarantines[name] = Quarantine(job.quarantine_of(name))
+            quarantine = quarantines[name] = Quarantine(job.quarantine_of(name), overwrite)
             source = sources[name] = _open(job, name, taken, quarantine)
             stack.callback(source.close)
+        _settle(job, sources)
         for name, quarantine in quarantines.items():
-            quarantine.attach(sources[name].reader.schema, stack)
+            quarantine.attach(sources[name].schema, stack)
 
         def set_aside(name: str, rows: pa.RecordBatch) -> None:
             quarantines[name].take(rows)
 
         readers = {name: source.reader for name, source in sources.items()}
-        joined = plan(job, readers, on_quarantine=set_aside)
+        with _advised(job, sources):
+            joined = plan(job, readers, on_quarantine=set_aside)
         yield Execution(joined, sources, set_aside)
 
 
@@ -205,9 +149,54 @@ def _open(job: Job, name: str, taken: Input, quarantine: Quarantine) -> Source |
         )
 
     path = taken.file.path
-    if path != STANDARD and Path(path).is_dir():
+    if path != STANDARD and os.path.isdir(path):
         return Folder(path, taken.file.format, open_file)
     return open_file(path)
+
+
+def _settle(job: Job, sources: dict[str, Source | Folder]) -> None:
+    """Give times and keys without a value the type of those they are compared with."""
+    compared = [[(stream.name, stream.time) for stream in job.query.streams]]
+    for join in job.query.joins:
+        for sides in zip(*map(_columns, join.predicate.sides), strict=True):
+            compared.append(list(zip(join.streams, sides, strict=True)))
+    for columns in compared:
+        known = [
+            sources[name].schema.field(column).type
+            for name, column in columns
+            if column in sources[name].schema.names and column not in sources[name].undecided
+        ]
+        for name, column in columns:
+            if known:
+                sources[name].settle({column: known[0]})
+
+
+def _columns(side: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (side,) if isinstance(side, str) else side
+
+
+@contextlib.contextmanager
+def _advised(job: Job, sources: dict[str, Source | Folder]) -> Iterator[None]:
+    """Add to a refusal by type how the types of text files came about, and how to set them."""
+    try:
+        yield
+    except PlanError as error:
+        texts = [
+            name for name, taken in job.inputs.items() if taken.file.format in ("csv", "jsonl")
+        ]
+        if not texts or not ("type" in str(error) or "compared" in str(error)):
+            raise
+        notes = "".join(f"; {note}" for name in texts for note in sources[name].notes)
+        columns = {
+            column
+            for join in job.query.joins
+            for side in join.predicate.sides
+            for column in _columns(side)
+        }
+        example = f'types = {{{min(columns)} = "string"}}'
+        raise PlanError(
+            f"{error}; of text files under [streams.{texts[0]}] with e.g. {example}{notes}"
+        ) from error
 
 
 def plan(job: Job, sources: dict[str, Any], on_quarantine: Any = None) -> Any:
@@ -221,12 +210,16 @@ def plan(job: Job, sources: dict[str, Any], on_quarantine: Any = None) -> Any:
             late=stream.late,
             importance=stream.importance,
             unique=stream.unique or None,
+            idle=stream.idle,
         )
         for stream in query.streams
     }
-    options = {"basic_window": query.basic_window, "strict": query.strict}
     several = len(query.joins) > 1
-    final = options | {"on_quarantine": on_quarantine}
+    final = {
+        "overload": query.shed or "block",
+        "on_quarantine": on_quarantine,
+        "buckets": job.buckets,
+    }
     joins = [
         bf.join(
             *(streams[name] for name in join.streams),
@@ -234,23 +227,30 @@ def plan(job: Job, sources: dict[str, Any], on_quarantine: Any = None) -> Any:
             within=join.windows,
             name=join.name,
             search=join.search,
-            **(options if several else final),
+            basic_window=query.basic_window,
+            strict=query.strict,
+            order=job.order,
+            **({} if several else final),
         )
         for join in query.joins
     ]
-    return bf.joins(*joins, on_quarantine=on_quarantine) if several else joins[0]
+    return bf.joins(*joins, **final) if several else joins[0]
 
 
 def _type(stream: str, column: str, kind: str) -> pa.DataType:
     zoned = kind.removesuffix(", tz=UTC]")
+    decimal = _DECIMAL.fullmatch(kind)
     try:
+        if decimal:
+            return pa.decimal128(int(decimal[1]), int(decimal[2]))
         if zoned != kind:
             return pa.timestamp(pa.type_for_alias(zoned + "]").unit, "UTC")
         return pa.type_for_alias(kind)
     except (ValueError, AttributeError):
         raise SpecError(
             f"[streams.{stream}] types: {column} = {kind!r} is not an Arrow type: write e.g. "
-            "'int64', 'float64', 'string', 'bool', 'timestamp[us]', 'timestamp[us, tz=UTC]'"
+            "'int64', 'float64', 'decimal128(38, 2)', 'string', 'bool', 'timestamp[us]', "
+            "'timestamp[us, tz=UTC]'"
         ) from None
 
 

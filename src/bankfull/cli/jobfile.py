@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bankfull.cli.jobshed import read_overload
 from bankfull.cli.tables import Table, one_or_more, typed
 from bankfull.errors import SpecError, closest
 from bankfull.runtime.embedded.files import FORMATS, STANDARD, guess_format
@@ -58,6 +59,8 @@ class Job:
     inputs: dict[str, Input]
     output: File
     quarantine: File | None
+    order: str | None = None
+    buckets: int | None = None
 
     def quarantine_of(self, stream: str) -> File | None:
         """Name the file that takes the bad rows of one stream."""
@@ -73,19 +76,33 @@ def read_job(path: Path) -> Job:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SpecError(f"{file} is not TOML: {error}: see `bankfull run --help`") from None
+    except RecursionError:
+        raise SpecError(f"{file} is nested too deeply: see `bankfull run --help`") from None
+    except OSError as error:
+        raise SpecError(f"{file} cannot be read: {error.strerror}: check the path") from None
     top = Table(file, "the file", values, "")
     inputs, streams = _streams(top, path.parent)
     joins = _joins(top, tuple(streams))
     strict = top.optional("strict", lambda value: typed(value, bool, "write true or false"), False)
     basic = top.optional("basic_window", _window, None)
+    shed = read_overload(top)
+    order = top.optional("order", lambda value: typed(value, str, "leave it out"), None)
+    buckets = top.optional("buckets", _buckets, None)
     output = _output(top, path.parent)
     quarantine = _quarantine(top, path.parent, len(streams))
     top.done()
     with top.told("joins"):
-        query = Query(tuple(streams.values()), joins, basic, strict)
-    job = Job(query, inputs, output, quarantine)
-    _check_files(file, job)
+        query = Query(tuple(streams.values()), joins, basic, strict, shed)
+    job = Job(query, inputs, output, quarantine, order, buckets)
+    _check_files(path, job)
     return job
+
+
+def _buckets(value: Any) -> int:
+    count = typed(value, int, "say over how many operators Spark divides the work, e.g. 8")
+    if count < 1:
+        raise SpecError(f"{count} is not above zero: give at least 1")
+    return count
 
 
 def _streams(top: Table, folder: Path) -> tuple[dict[str, Input], dict[str, Stream]]:
@@ -106,12 +123,13 @@ def _stream(table: Table, name: str, folder: Path) -> tuple[Input, Stream]:
     delimiter = table.optional("delimiter", _delimiter, ",")
     time = table.text("time", "name the column that says when a row happened")
     late = table.optional("late", lambda value: span(value, "late"), span(0))
+    idle = table.optional("idle", lambda value: span(value, "idle"), None)
     importance = table.optional("importance", _column, None)
     no_columns: tuple[str, ...] = ()
     unique = table.optional("unique", lambda value: one_or_more(value, "name columns"), no_columns)
     table.done()
     with table.told():
-        return Input(file, types, delimiter), Stream(name, time, late, importance, unique)
+        return Input(file, types, delimiter), Stream(name, time, late, importance, unique, idle)
 
 
 def _joins(top: Table, streams: tuple[str, ...]) -> tuple[Join, ...]:
@@ -238,6 +256,11 @@ def _quarantine(top: Table, folder: Path, streams: int) -> File | None:
 
 def _file(table: Table, folder: Path, advice: str, default: str | None = None) -> File:
     path = table.text("path", advice)
+    if "\0" in path:
+        raise SpecError(
+            f"{table.file}: {table.where} path: {path!r} has a zero byte, which no file name can "
+            "have: leave it out"
+        )
     if "format" in table:
         form = table.text("format", "")
         if form not in FORMATS:
@@ -258,18 +281,20 @@ def _guess(path: str) -> str:
     return guess_format(path)
 
 
-def _check_files(file: str, job: Job) -> None:
+def _check_files(path: Path, job: Job) -> None:
     """Refuse two uses of one file that would spoil each other."""
     read = [taken.file.path for taken in job.inputs.values()]
     if read.count(STANDARD) > 1:
-        raise SpecError(f"{file}: {read.count(STANDARD)} streams read standard input: give files")
+        count = read.count(STANDARD)
+        raise SpecError(f"{path.name}: {count} streams read standard input: give files")
     quarantined = [job.quarantine_of(name) for name in job.inputs]
     written = [job.output.path, *(bad.path for bad in quarantined if bad is not None)]
-    places = [os.path.realpath(path) for path in written if path != STANDARD]
-    taken = {os.path.realpath(path) for path in read if path != STANDARD}
-    for path in places:
-        if path in taken or places.count(path) > 1:
+    places = [os.path.realpath(place) for place in written if place != STANDARD]
+    taken = {os.path.realpath(place) for place in (*read, str(path)) if place != STANDARD}
+    for place in places:
+        # A folder that is read is read as a whole: nothing may be written into it.
+        if place in taken or os.path.dirname(place) in taken or places.count(place) > 1:
             raise SpecError(
-                f"{file}: {path} would be written over: give the output and the quarantine "
-                "files of their own"
+                f"{path.name}: {place} would be written over, or into a folder that is read: give "
+                "the output and the quarantine files of their own"
             )

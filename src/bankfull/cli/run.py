@@ -32,6 +32,9 @@ def run(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print how the join would run, and stop.")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace output and quarantine files that exist.")
+    ] = False,
 ) -> None:
     """Join files as a TOML file says: Parquet, Arrow, CSV, JSON lines.
 
@@ -41,6 +44,8 @@ def run(
                                # a folder of Parquet or Arrow files is one stream
     time = "ordered_at"        # the column that says when a row happened
     late = "30 seconds"        # how far time may go back (default: not at all)
+    # idle = "5 minutes"       # how far it may fall behind before others stop waiting
+    # importance = "amount", unique = "order_id"       columns for [shed]
     # format = "parquet"       # parquet, arrow, csv, jsonl (default: by suffix)
     # types = {amount = "float64"}, delimiter = ";"    how to read text
 
@@ -59,6 +64,16 @@ def run(
     # streams = ["orders", "payments"], search = "auto"
 
     \b
+    [shed]                     # optional: approximate within a budget (docs/shedding.md)
+    memory = "64 MB"           # or {tuples = 10000}
+    # recall = 0.95            # a share of the results instead of, or within, the memory
+    # keep = "gain"            # or {policy = "gdj", initial = 0.9}; see `bankfull policies`
+    # split = "unified"        # or "proportional", or {orders = 0.3, payments = 0.7}
+    # importance = "min"       # of a result: min, max, sum, product, average
+    # sample = 0.0             # share dropped at random first, or "unbiased"
+    # seed = 0
+
+    \b
     [output]                   # default: JSON lines on standard output
     path = "joined.parquet"
 
@@ -66,7 +81,15 @@ def run(
     [quarantine]               # optional: where bad rows go, with the reason
     path = "bad-{stream}.jsonl"
 
-    Before the first table may stand strict = true (bad rows end the run) and basic_window.
+    Before the first table may stand strict = true (bad rows end the run), basic_window,
+    overload = "block" (the default: all windows are kept) and buckets (with --engine spark).
+
+    Text files: the first 4 MB decide the columns and types, unless types gives them (int64,
+    float64, decimal128(38, 2), string, bool, timestamp[us], timestamp[us, tz=UTC] and other
+    Arrow types). Numbers are never rounded: a column that int64 or float64 cannot hold exactly
+    is a decimal, or else text. A row that does not fit, or has a column that the first 4 MB do
+    not have, is set aside and counted with its number. A file that exists is not written over
+    without --overwrite; nothing is left of a run that fails or is interrupted.
 
     --engine spark gives the same rows in the same types, in no particular order. Files are read
     and written by this process and staged in a temporary folder (TMPDIR), so this is for trying
@@ -75,7 +98,8 @@ def run(
     finer than microseconds, whole numbers from 2**63). With count windows, rows of one stream
     with equal times may count in another order.
 
-    Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage.
+    Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage, 130 and 143 ended by
+    SIGINT and SIGTERM.
     """
     with refusals(json):
         from bankfull.cli.jobfile import read_job
@@ -88,17 +112,17 @@ def run(
                 param_hint="--json",
             )
         if engine is Engine.spark and not explain:
-            _run_spark(job, json, quiet)
+            _run_spark(job, json, quiet, overwrite)
         else:
-            _run(job, json, quiet, explain)
+            _run(job, json, quiet, explain, overwrite)
 
 
-def _run_spark(job: Job, json: bool, quiet: bool) -> None:
+def _run_spark(job: Job, json: bool, quiet: bool, overwrite: bool) -> None:
     from bankfull.cli.spark_line import line
     from bankfull.cli.spark_run import run_on_spark
 
     with line(shown=not (json or quiet)) as told:
-        outcome = run_on_spark(job, told)
+        outcome = run_on_spark(job, told, overwrite)
     if json:
         print_json(_report(job, outcome, outcome.ledger(), outcome.unreadable))
     elif not quiet:
@@ -106,12 +130,14 @@ def _run_spark(job: Job, json: bool, quiet: bool) -> None:
 
 
 def _print_spark(job: Job, outcome: Outcome) -> None:
-    from bankfull.cli.summary import streams_table
+    from bankfull.cli.summary import print_notes, print_recall, streams_table
 
     console = messages()
+    print_notes(console, outcome.notes)
     console.print(streams_table(outcome.ledger()["streams"], outcome.unreadable))
     for name, emitted in outcome.emitted.items() if len(outcome.emitted) > 1 else ():
         console.print(f"join {name}: {emitted:,} rows", soft_wrap=True)
+    print_recall(console, outcome.recall)
     target = "standard output" if job.output.path == _STANDARD else job.output.path
     console.print(
         f"{outcome.rows_in:,} rows in, {outcome.rows_out:,} rows out to {target} in "
@@ -120,7 +146,7 @@ def _print_spark(job: Job, outcome: Outcome) -> None:
     )
 
 
-def _run(job: Job, json: bool, quiet: bool, explain: bool) -> None:
+def _run(job: Job, json: bool, quiet: bool, explain: bool, overwrite: bool) -> None:
     from bankfull.cli.execute import opened
     from bankfull.cli.progress import progress
     from bankfull.runtime.embedded.files import open_sink
@@ -130,8 +156,8 @@ def _run(job: Job, json: bool, quiet: bool, explain: bool) -> None:
             _print_plan(job, execution, json)
         return
     with (
-        opened(job) as execution,
-        open_sink(job.output.path, job.output.format, execution.joined.schema) as sink,
+        opened(job, overwrite) as execution,
+        open_sink(job.output.path, job.output.format, execution.joined.schema, overwrite) as sink,
         progress(execution, shown=not (json or quiet)),
     ):
         execution.run(sink)
@@ -162,6 +188,7 @@ def _report(
         "query": _query(job),
         "ledger": ledger,
         "unreadable": unreadable,
+        "notes": done.notes,
         "rows_in": done.rows_in,
         "rows_out": done.rows_out,
         "seconds": round(seconds, 6),

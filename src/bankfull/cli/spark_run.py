@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +31,15 @@ from bankfull.core.operator import Input
 from bankfull.core.plan import NEVER
 from bankfull.runtime.embedded.files import Sink, open_sink
 from bankfull.runtime.embedded.files.reading import BATCH_ROWS
+from bankfull.runtime.spark.report import recall_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: What is known of a stream: how its rows left again, a batch join does not tell.
 _COUNTED = ("arrived", "quarantined", "late", "inserted")
+#: What is known besides of a join that sheds; of its streams ``inserted`` is what was not shed.
+_LOST = ("shed", "inserted", "evicted", "copies_lost")
 
 
 @dataclass(slots=True)
@@ -50,27 +53,44 @@ class Outcome:
     rows_out: int = 0
     seconds: float = 0.0
     start_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    recall: dict[str, Any] | None = None
+    _sheds: bool = False
+
+    def take_losses(self, metrics: Any) -> None:
+        """Take over what Spark observed of a join that sheds."""
+        counts = metrics.get("ledger") or {}
+        for name, stream in self.streams.items():
+            for count in _LOST:
+                setattr(stream, count, int(counts.get(f"{name}.{count}") or 0))
+        found = recall_of(metrics)
+        self.recall = None if found is None else asdict(found)
+        self._sheds = True
 
     def ledger(self) -> dict[str, Any]:
         """Return what became of every row, as far as a batch join tells."""
-        return {
+        counted = (*_COUNTED, *(_LOST if self._sheds else ()))
+        ledger: dict[str, Any] = {
             "streams": {
-                name: {count: getattr(found, count) for count in _COUNTED}
+                name: {count: getattr(found, count) for count in counted}
                 for name, found in self.streams.items()
             },
             "joins": {name: {"emitted": count} for name, count in self.emitted.items()},
         }
+        if self.recall is not None:
+            ledger["recall"] = self.recall
+        return ledger
 
 
-def run_on_spark(job: Job, told: Line) -> Outcome:
+def run_on_spark(job: Job, told: Line, overwrite: bool = False) -> Outcome:
     """Run a job to its end; the output file appears when all of it is written."""
     require()
     outcome = Outcome(emitted=Counter({join.name: 0 for join in job.query.joins}))
     began = time.perf_counter()
     with (
         tempfile.TemporaryDirectory(prefix="bankfull-", ignore_cleanup_errors=True) as made,
-        opened(job) as execution,
-        open_sink(job.output.path, job.output.format, execution.joined.schema) as sink,
+        opened(job, overwrite) as execution,
+        open_sink(job.output.path, job.output.format, execution.joined.schema, overwrite) as sink,
     ):
         scratch = Path(made)
         schemas = _stage(execution, scratch, outcome, told)
@@ -83,8 +103,12 @@ def run_on_spark(job: Job, told: Line) -> Outcome:
                 name: _frame(spark, scratch / str(number), schema)
                 for number, (name, schema) in enumerate(schemas.items())
             }
-            plan(job, frames).write.parquet(str(scratch / "joined"))
+            joined = plan(job, frames)
+            joined.write.parquet(str(scratch / "joined"))
+            if job.query.shed is not None:
+                outcome.take_losses(joined.ledger.get)
         _deliver(scratch / "joined", sink, outcome, told)
+        outcome.notes = execution.notes
     outcome.seconds = time.perf_counter() - began
     return outcome
 

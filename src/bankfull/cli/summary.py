@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -22,9 +22,11 @@ def print_summary(console: Console, execution: Execution, output: str) -> None:
     """Print what became of every row."""
     ledger = execution.joined.ledger.as_dict()
     unreadable = {name: source.unreadable for name, source in execution.sources.items()}
+    print_notes(console, execution.notes)
     console.print(streams_table(ledger["streams"], unreadable))
     if len(ledger["joins"]) > 1:
         console.print(joins_table(ledger["joins"]))
+    print_recall(console, ledger.get("recall"))
     rate = execution.rows_in / max(execution.seconds, 1e-9)
     target = "standard output" if output == "-" else output
     console.print(
@@ -32,6 +34,19 @@ def print_summary(console: Console, execution: Execution, output: str) -> None:
         f"in {execution.seconds:.2f} s ({rate:,.0f} rows/s)",
         soft_wrap=True,
     )
+
+
+def print_notes(console: Console, notes: list[str]) -> None:
+    """Print remarks on how the files were understood."""
+    for note in notes:
+        console.print(f"note: {note}", soft_wrap=True, markup=False)
+
+
+def print_recall(console: Console, recall: dict[str, Any] | None) -> None:
+    """Print which share of the exact results was given, where that is estimated."""
+    if recall is not None:
+        low, high = recall["low"], recall["high"]
+        console.print(f"recall {recall['estimate']:.3f} (95 % sure: {low:.3f} to {high:.3f})")
 
 
 def streams_table(

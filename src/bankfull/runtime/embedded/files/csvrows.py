@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
 
 from bankfull.runtime.embedded.files import text
 from bankfull.runtime.embedded.files.reading import BLOCK_BYTES, Batches, Reading
+
+
+class _Block(NamedTuple):
+    """Rows of text, and which rows of the file they are; the row of column names is row 1."""
+
+    rows: pa.RecordBatch
+    numbers: list[int] | range
+
+    def where(self, row: int) -> str:
+        return f"row {self.numbers[row]}"
 
 
 def open_csv(file: Any, reading: Reading) -> Batches:
@@ -43,23 +53,43 @@ def open_csv(file: Any, reading: Reading) -> Batches:
     first = next(blocks, None)
     if first is None:
         names = reader.schema.names
-        first = pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], names)
-    schema = pa.schema([(name, _type(first, name, reading)) for name in first.schema.names])
-    return Batches(schema, _typed(first, blocks, schema, reading))
+        nothing = [pa.array([], pa.string()) for _ in names]
+        first = _Block(pa.RecordBatch.from_arrays(nothing, names), [])
+    schema = pa.schema([(name, _type(first, name, reading)) for name in first.rows.schema.names])
+    undecided = frozenset(
+        name
+        for name, column in zip(schema.names, first.rows.columns, strict=True)
+        if column.null_count == len(column) and name not in reading.types
+    )
+
+    def begin(settled: pa.Schema) -> Iterator[pa.RecordBatch]:
+        yield reading.typed(first.rows, settled, first.where)
+        for block in blocks:
+            yield reading.typed(block.rows, settled, block.where)
+
+    return Batches(schema, begin, undecided)
 
 
-def _type(block: pa.RecordBatch, name: str, reading: Reading) -> pa.DataType:
+def _type(block: _Block, name: str, reading: Reading) -> pa.DataType:
     if name in reading.types:
         return reading.types[name]
-    if block.schema.names.count(name) > 1:
+    if block.rows.schema.names.count(name) > 1:
         return pa.string()  # refused when the join is planned
-    return (text.type_of_time if name == reading.time else text.type_of)(block.column(name))
+    cells = block.rows.column(name)
+    kind = text.type_of_time(cells) if name == reading.time else text.type_of(cells)
+    if pa.types.is_string(kind) and (doubt := text.doubt_about(cells)):
+        reading.note(
+            f"column {name!r} of {reading.label} is read as text, since {block.where(doubt.row)} "
+            f"has {doubt.cell!r}: to set such rows aside, give "
+            f'types = {{{name} = "{doubt.kind}"}}'
+        )
+    return kind
 
 
-def _decoded(
-    reader: Any, torn: deque[tuple[int, str]], reading: Reading
-) -> Iterator[pa.RecordBatch]:
+def _decoded(reader: Any, torn: deque[tuple[int, str]], reading: Reading) -> Iterator[_Block]:
     """Turn blocks of bytes into blocks of text, telling the torn rows before each."""
+    following = 2
+    skipped: list[int] = []
     while True:
         try:
             block = reader.read_next_batch()
@@ -70,20 +100,36 @@ def _decoded(
         finally:
             while torn:
                 row, why = torn.popleft()
+                skipped.append(row)
                 reading.complain(f"row {row}", why)
+        numbers, following, skipped = _numbered(following, block.num_rows, skipped)
         columns = [text.convert(column, pa.string()) for column in block.columns]
         decoded = pa.RecordBatch.from_arrays([cells for cells, _ in columns], block.schema.names)
         wrong = sorted({row for _, rows in columns for row in rows})
         for row in wrong:
             cells = [column[row].as_py() for column in block.columns]
-            reading.complain("a row", f"the bytes {cells} are not UTF-8 text")
-        yield text.without(decoded, wrong)
+            reading.complain(f"row {numbers[row]}", f"the bytes {cells} are not UTF-8 text")
+        if wrong:
+            bad = set(wrong)
+            numbers = [number for row, number in enumerate(numbers) if row not in bad]
+        yield _Block(text.without(decoded, wrong), numbers)
 
 
-def _typed(
-    first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], schema: pa.Schema, reading: Reading
-) -> Iterator[pa.RecordBatch]:
-    block: pa.RecordBatch | None = first
-    while block is not None:
-        yield reading.typed(block, schema)
-        block = next(rest, None)
+def _numbered(
+    following: int, rows: int, skipped: list[int]
+) -> tuple[list[int] | range, int, list[int]]:
+    """Number the rows of a block, leaving out the skipped ones.
+
+    Returns the numbers, the number that follows, and the skipped rows of later blocks.
+
+    >>> _numbered(2, 3, [3, 9])
+    ([2, 4, 5], 6, [9])
+    """
+    end, ours = following + rows, 0
+    while ours < len(skipped) and skipped[ours] < end:
+        end, ours = end + 1, ours + 1
+    if not ours:
+        return range(following, end), end, skipped
+    left_out = set(skipped[:ours])
+    numbers = [number for number in range(following, end) if number not in left_out]
+    return numbers, end, skipped[ours:]

@@ -5,18 +5,35 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
 from bankfull.runtime.embedded.files import text
+from bankfull.runtime.embedded.files.jsonchecks import BadLines, Leaves, check, inexact_leaves
 from bankfull.runtime.embedded.files.reading import BLOCK_BYTES, Batches, Reading
 
 _Parse = Callable[[bytes], pa.Table]
-_Reject = Callable[[int, bytes, Exception], None]
+_Reject = Callable[[int, bytes, str], None]
 _UNPARSABLE = (pa.ArrowInvalid, UnicodeDecodeError)
 _ENDLESS_BYTES = 1 << 30
+#: Objects and lists within each other; Arrow's parser calls itself for each of them.
+_DEPTH = 200
+
+
+class _Part(NamedTuple):
+    """What was read from some lines, of which the first has the number ``line``."""
+
+    table: pa.Table
+    lines: bytes
+    line: int
+
+    def where(self, row: int) -> str:
+        filled = [k for k, given in enumerate(self.lines.split(b"\n")) if given.strip()]
+        return f"line {self.line + filled[row]}" if len(filled) == self.table.num_rows else "a row"
 
 
 def open_jsonl(file: Any, reading: Reading) -> Batches:
@@ -25,26 +42,35 @@ def open_jsonl(file: Any, reading: Reading) -> Batches:
     line, block = next(blocks, (1, b""))
     if not block and not reading.types:
         raise reading.failure("it is empty, so its columns are unknown", "name them in types")
-    wire = _wire_schema(block, reading) if block else _schema({}, reading)
+    wire, unknown = _wire_schema(block, reading) if block else (_schema({}, reading), frozenset())
     first = _parsed(block, line, wire, reading) if block else []
     schema = pa.schema([(column.name, _type(column, first, reading)) for column in wire])
-    return Batches(schema, _typed(first, blocks, wire, schema, reading))
+
+    def begin(settled: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for part in first:
+            yield from _typed(part, settled, reading)
+        now = pa.schema(
+            [
+                (field.name, _as_read(field.type) if field.name in unknown else column.type)
+                for field, column in zip(settled, wire, strict=True)
+            ]
+        )
+        for line, block in blocks:
+            for part in _parsed(block, line, now, reading):
+                yield from _typed(part, settled, reading)
+
+    return Batches(schema, begin, unknown)
 
 
-def _typed(
-    tables: list[pa.Table],
-    blocks: Iterator[tuple[int, bytes]],
-    wire: pa.Schema,
-    schema: pa.Schema,
-    reading: Reading,
-) -> Iterator[pa.RecordBatch]:
-    for table in tables:
-        for batch in table.to_batches():
-            yield reading.typed(batch, schema)
-    for line, block in blocks:
-        for table in _parsed(block, line, wire, reading):
-            for batch in table.to_batches():
-                yield reading.typed(batch, schema)
+def _typed(part: _Part, schema: pa.Schema, reading: Reading) -> Iterator[pa.RecordBatch]:
+    done = 0
+    for batch in part.table.to_batches():
+        yield reading.typed(batch, schema, partial(_where, part, done))
+        done += batch.num_rows
+
+
+def _where(part: _Part, start: int, row: int) -> str:
+    return part.where(start + row)
 
 
 def _blocks(file: Any, reading: Reading) -> Iterator[tuple[int, bytes]]:
@@ -67,22 +93,36 @@ def _blocks(file: Any, reading: Reading) -> Iterator[tuple[int, bytes]]:
         yield line, rest
 
 
-def _parsed(block: bytes, line: int, wire: pa.Schema, reading: Reading) -> list[pa.Table]:
-    def reject(offset: int, given: bytes, error: Exception) -> None:
-        shown = given.decode(errors="backslashreplace").strip()
-        why = str(error).split(" in row ")[0].rstrip(".")
+def _parsed(block: bytes, line: int, wire: pa.Schema, reading: Reading) -> list[_Part]:
+    def reject(offset: int, given: bytes, why: str) -> None:
+        shown = given[:1_000].decode(errors="backslashreplace").strip()
         reading.complain(f"line {line + offset}", f"{why}: {shown}")
 
-    return _isolate(block, lambda lines: _parse(lines, wire), reject)
+    judged = {name for name in wire.names if name not in reading.types}
+
+    def parse(lines: bytes) -> pa.Table:
+        table = _parse(lines, wire)
+        check(table, lines, wire, judged)
+        # Columns and fields that are always null are no loss.
+        return table if table.schema == wire else _parse(lines, wire, "ignore")
+
+    parts = _isolate(block, parse, reject)
+    return [part._replace(line=line + part.line) for part in parts]
 
 
-def _isolate(block: bytes, parse: _Parse, reject: _Reject) -> list[pa.Table]:
+def _isolate(block: bytes, parse: _Parse, reject: _Reject) -> list[_Part]:
     """Parse a block, halving it around lines that cannot be parsed, which are rejected."""
-    try:
-        return [parse(block)]
-    except _UNPARSABLE:
-        lines = block.split(b"\n")
-    tables = []
+    deep = _deep_lines(block)
+    if not deep:
+        try:
+            return [_Part(parse(block), block, 0)]
+        except (BadLines, *_UNPARSABLE):
+            pass
+    lines = block.split(b"\n")
+    for number in deep:
+        reject(number, lines[number], f"lists and objects are more than {_DEPTH} deep")
+        lines[number] = b""
+    parts = []
     spans = [(0, len(lines))]
     while spans:
         start, end = spans.pop()
@@ -90,40 +130,78 @@ def _isolate(block: bytes, parse: _Parse, reject: _Reject) -> list[pa.Table]:
         if not part.strip():
             continue
         try:
-            tables.append(parse(part))
+            parts.append(_Part(parse(part), part, start))
+        except BadLines as bad:
+            for offset, why in sorted(bad.reasons.items()):
+                reject(start + offset, lines[start + offset], why)
+                lines[start + offset] = b""
+            spans.append((start, end))
         except _UNPARSABLE as error:
             middle = (start + end) // 2
             if end - start == 1:
-                reject(start, part, error)
+                reject(start, part, str(error).split(" in row ")[0].rstrip("."))
             else:
                 spans += [(middle, end), (start, middle)]
-    return tables
+    return parts
 
 
-def _parse(block: bytes, wire: pa.Schema | None = None) -> pa.Table:
+def _deep_lines(block: bytes) -> list[int]:
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+    if np.diff(ends, prepend=-1, append=len(block)).max() <= _DEPTH:
+        return []
+    return [number for number, line in enumerate(block.split(b"\n")) if _is_deep(line)]
+
+
+def _is_deep(line: bytes) -> bool:
+    """Whether a line is nested too deeply; brackets within its texts are counted like others."""
+    if len(line) <= _DEPTH or line.count(b"[") + line.count(b"{") <= _DEPTH:
+        return False
+    depth = deepest = 0
+    for character in line:
+        depth += (character in b"[{") - (character in b"]}")
+        deepest = max(deepest, depth)
+    return deepest > _DEPTH
+
+
+def _parse(block: bytes, wire: pa.Schema | None = None, unexpected: str = "infer") -> pa.Table:
     table = pyarrow.json.read_json(
         io.BytesIO(block),
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1),
         parse_options=pyarrow.json.ParseOptions(
-            explicit_schema=wire, unexpected_field_behavior="infer" if wire is None else "ignore"
+            explicit_schema=wire, unexpected_field_behavior=unexpected
         ),
     )
     table.validate(full=True)  # the parser lets broken UTF-8 through
     return table
 
 
-def _wire_schema(block: bytes, reading: Reading) -> pa.Schema:
-    """Choose each column's type as it is read; lines that disagree are outvoted."""
-    reasons: list[Exception] = []
-    tables = _isolate(block, _parse, lambda _, __, error: reasons.append(error))
-    if not tables:
+def _wire_schema(block: bytes, reading: Reading) -> tuple[pa.Schema, frozenset[str]]:
+    """Choose each column's type as it is read; lines that disagree are outvoted.
+
+    Returns the names of columns without a value, too.
+    """
+    reasons: list[str] = []
+    parts = _isolate(block, _parse, lambda _, __, why: reasons.append(why))
+    if not parts:
         raise reading.failure(reasons[0], "write one JSON object a line")
     votes: dict[str, Counter[pa.DataType]] = {name: Counter() for name in reading.types}
-    for table in tables:
-        for column in table.schema:
+    for part in parts:
+        for column in part.table.schema:
             count = votes.setdefault(column.name, Counter())
-            count[_as_read(column.type)] += table.num_rows
-    return _schema(votes, reading)
+            count[_as_read(column.type)] += part.table.num_rows
+    wire = _schema(votes, reading)
+    judged = {name for name in wire.names if name not in reading.types}
+    # A double that would round a number of the first block is read as a decimal instead.
+    leaves: Leaves = {}
+    for part in parts:
+        inexact_leaves(part.table, part.lines, wire, judged, leaves)
+    fields = [(column.name, leaves.get(column.name) or column.type) for column in wire]
+    unknown = [
+        name
+        for name, counted in votes.items()
+        if name not in reading.types and all(pa.types.is_null(kind) for kind in counted)
+    ]
+    return pa.schema(fields), frozenset(unknown)
 
 
 def _schema(votes: dict[str, Counter[pa.DataType]], reading: Reading) -> pa.Schema:
@@ -160,14 +238,14 @@ def _rebuilt(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) ->
     return change(kind)
 
 
-def _type(column: pa.Field, first: list[pa.Table], reading: Reading) -> pa.DataType:
+def _type(column: pa.Field, first: list[_Part], reading: Reading) -> pa.DataType:
     """Decide what a column becomes: text may hold times."""
     if column.name in reading.types:
         return reading.types[column.name]
     if not pa.types.is_string(column.type):
         return column.type
     cells = pa.chunked_array(
-        [chunk for table in first for chunk in table.column(column.name).chunks], pa.string()
+        [chunk for part in first for chunk in part.table.column(column.name).chunks], pa.string()
     ).combine_chunks()
     if column.name == reading.time:
         kind = text.type_of_time(cells)

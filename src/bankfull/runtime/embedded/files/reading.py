@@ -17,43 +17,57 @@ BATCH_ROWS = 65_536
 
 
 class Batches(NamedTuple):
-    """A schema and the batches that follow it."""
+    """A schema and how to begin reading batches of it.
+
+    ``undecided`` are columns without a value so far: any type may be given to them in the schema
+    that ``begin`` gets.
+    """
 
     schema: pa.Schema
-    batches: Iterator[pa.RecordBatch]
+    begin: Callable[[pa.Schema], Iterator[pa.RecordBatch]]
+    undecided: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read one file: ``complain(where, why)`` hears of every row that cannot be read."""
+    """How to read one file: ``complain(where, why)`` hears of every row that cannot be read.
+
+    ``note`` collects remarks on how the file was understood.
+    """
 
     label: str
     time: str
     complain: Callable[[str, str], None]
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     delimiter: str = ","
+    note: Callable[[str], None] = lambda _: None
 
     def failure(self, error: object, advice: str) -> SourceError:
         """Say that the file as a whole cannot be read on."""
         reason = str(error).strip().rstrip(".")
         return SourceError(f"{self.label} cannot be read: {reason}: {advice}")
 
-    def typed(self, block: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    def typed(
+        self, block: pa.RecordBatch, schema: pa.Schema, where: Callable[[int], str]
+    ) -> pa.RecordBatch:
         """Give columns of text their types; rows that do not fit are told and left out.
 
         A time that does not fit becomes null instead: the join quarantines such rows itself.
         """
         columns, wrong = [], {}
         for column, target in zip(block.columns, schema, strict=True):
-            cells, misfits = text.convert(column, target.type)
+            given = target.name in self.types
+            cells, misfits = text.convert(column, target.type, exactly=not given)
             columns.append(cells)
             if target.name != self.time:
                 wrong.update({row: (target, column[row].as_py()) for row in misfits})
         for row, (target, cell) in sorted(wrong.items()):
-            given = [column[row].as_py() for column in block.columns]
+            whole = [column[row].as_py() for column in block.columns]
+            decided = "as types says" if target.name in self.types else "the type of its first rows"
+            advice = "" if target.name in self.types else " (set it in types)"
             self.complain(
-                "a row",
-                f"{cell!r} in column {target.name!r} is not {target.type}, "
-                f"the type of its first rows (set it in types): {given}",
+                where(row),
+                f"{cell!r} in column {target.name!r} is not exactly {target.type}, "
+                f"{decided}{advice}: {whole}",
             )
         return text.without(pa.RecordBatch.from_arrays(columns, schema=schema), sorted(wrong))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import stat
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -43,14 +44,14 @@ class Writer(Protocol):
 class Sink:
     """A context manager: leaving it well shows the file, leaving it by an error removes it."""
 
-    def __init__(self, path: str, form: str, schema: pa.Schema) -> None:
+    def __init__(self, path: str, form: str, schema: pa.Schema, overwrite: bool = False) -> None:
         self.label = "standard output" if path == STANDARD else path
         self.schema = schema
         self.rows = 0
         self._gathers = form in ("parquet", "arrow")
         self._gathered: list[pa.RecordBatch] = []
         self._gathered_rows = self._gathered_bytes = 0
-        self._target = _Target(path)
+        self._target = _Target(path, overwrite)
         try:
             self._writer = _writer(form, self._target, schema, self.label, path)
         except BaseException:
@@ -116,9 +117,13 @@ class Sink:
             raise SinkError(f"{self.label} cannot be written: {error}: nothing was kept") from error
 
 
-def open_sink(path: str, form: str, schema: pa.Schema) -> Sink:
-    """Open ``path`` (``-`` for standard output) for batches of ``schema`` in one of ``FORMATS``."""
-    return Sink(path, form, schema)
+def open_sink(path: str, form: str, schema: pa.Schema, overwrite: bool = False) -> Sink:
+    """Open ``path`` (``-`` for standard output) for batches of ``schema`` in one of ``FORMATS``.
+
+    A file that exists is refused unless ``overwrite``; then it is replaced when the new one is
+    complete.
+    """
+    return Sink(path, form, schema, overwrite)
 
 
 class _Target(io.RawIOBase):
@@ -128,26 +133,42 @@ class _Target(io.RawIOBase):
     is written after it was discarded is dropped.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, overwrite: bool) -> None:
         self._final: Path | None = None
         self._partial: Path | None = None
         self._finished = False
-        if path == STANDARD:
+        self._overwrite = overwrite
+        self._is_standard = path == STANDARD
+        if self._is_standard:
+            if sys.stdout is None:
+                raise SinkError("standard output is closed: open it, or write to a file")
             self._file: BinaryIO = sys.stdout.buffer
             return
         final = Path(os.path.realpath(path))
         try:
-            if final.exists() and not final.is_file():
+            found = _stat(final)
+            if found is not None and not stat.S_ISREG(found.st_mode):
                 self._file = final.open("wb")
                 return
-            partial = final.with_name(f".{final.name}.{os.getpid()}.partial")
+            self._check_free(final)
+            # The name is cut so that what is added to it does not make it too long.
+            name = final.name.encode(errors="surrogateescape")[:150].decode(errors="ignore")
+            partial = final.with_name(f".{name}.{os.getpid()}.partial")
             self._file = partial.open("wb")
-        except OSError as error:
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
             raise SinkError(
-                f"{path} cannot be written: {error.strerror}: check that its folder exists "
+                f"{path} cannot be written: {reason}: check that its folder exists "
                 "and that you may write there"
             ) from error
         self._final, self._partial = final, partial
+
+    def _check_free(self, final: Path) -> None:
+        if not self._overwrite and _stat(final) is not None:
+            raise SinkError(
+                f"{final} exists already: name another file, remove it, or allow to overwrite it "
+                "(on the command line with --overwrite)"
+            )
 
     def writable(self) -> bool:
         return True
@@ -163,20 +184,29 @@ class _Target(io.RawIOBase):
 
     def show(self) -> None:
         self._file.flush()
-        if self._file is not sys.stdout.buffer:
+        if not self._is_standard:
             self._file.close()
         self._finished = True
         if self._partial is not None and self._final is not None:
+            self._check_free(self._final)  # it may have come into being meanwhile
             self._partial.replace(self._final)
 
     def discard(self) -> None:
         self._finished = True
-        if self._file is sys.stdout.buffer:
+        if self._is_standard:
             return
         with contextlib.suppress(OSError):
             self._file.close()
         if self._partial is not None:
             self._partial.unlink(missing_ok=True)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    """Return what is known of a file; None if there is none, an error if that cannot be told."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
 
 
 class _JsonLines:

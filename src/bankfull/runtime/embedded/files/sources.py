@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -33,9 +33,38 @@ class Source:
         self.label = label
         self.rows = 0
         self.unreadable = 0
-        self.reader: pa.RecordBatchReader = None
+        self.notes: list[str] = []
+        self.undecided: frozenset[str] = frozenset()
+        self._opened: Batches | None = None
+        self._reader: pa.RecordBatchReader | None = None
         self._file = file
         self._on_unreadable = on_unreadable
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns; those that are ``undecided`` may still be settled."""
+        assert self._opened is not None
+        return self._opened.schema
+
+    @property
+    def reader(self) -> pa.RecordBatchReader:
+        """The batches; once this was asked for, nothing can be settled any more."""
+        if self._reader is None:
+            assert self._opened is not None
+            batches = self._counted(self._opened.begin(self.schema))
+            self._reader = pa.RecordBatchReader.from_batches(self.schema, batches)
+        return self._reader
+
+    def settle(self, types: Mapping[str, pa.DataType]) -> None:
+        """Give types to columns of text that have no value by which to tell."""
+        assert self._opened is not None
+        settled = [
+            field.with_type(types.get(field.name, field.type))
+            if field.name in self.undecided
+            else field
+            for field in self.schema
+        ]
+        self._opened = self._opened._replace(schema=pa.schema(settled))
 
     @property
     def fraction(self) -> float | None:
@@ -51,8 +80,7 @@ class Source:
 
     def attach(self, opened: Batches) -> None:
         """Make ``reader`` yield ``opened``, counted and with failures told by file name."""
-        batches = self._counted(opened.batches)
-        self.reader = pa.RecordBatchReader.from_batches(opened.schema, batches)
+        self._opened, self.undecided = opened, opened.undecided
 
     def close(self) -> None:
         """Let go of the file."""
@@ -90,15 +118,16 @@ def open_source(
     try:
         file = _Counted.open(path)
         source = Source(label, file, on_unreadable)
-        reading = Reading(label, time, source.complain, types or {}, delimiter)
+        reading = Reading(label, time, source.complain, types or {}, delimiter, source.notes.append)
         source.attach(_OPENERS[form](_unpacked(file, path, form), reading))
     except BankfullError:
         raise
     except FileNotFoundError as error:
         raise SourceError(f"{label} does not exist: check the path") from error
     except (pa.ArrowException, OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise SourceError(
-            f"{label} cannot be read as {form}: {error}: check the file, or set its format"
+            f"{label} cannot be read as {form}: {reason}: check the file, or set its format"
         ) from error
     return source
 
@@ -115,10 +144,11 @@ class _Counted(io.RawIOBase):
     @classmethod
     def open(cls, path: str) -> _Counted:
         if path == STANDARD:
+            if sys.stdin is None:
+                raise SourceError("standard input is closed: open it, or name a file")
             return cls(sys.stdin.buffer, None, seekable=False)
-        found = Path(path)
-        regular = found.is_file()
-        return cls(found.open("rb"), found.stat().st_size if regular else None, seekable=regular)
+        regular = os.path.isfile(path)
+        return cls(open(path, "rb"), os.path.getsize(path) if regular else None, seekable=regular)
 
     def spooled(self) -> _Counted:
         """Return a copy on disk, for formats that must seek."""
@@ -151,7 +181,7 @@ class _Counted(io.RawIOBase):
         return self._raw.tell()
 
     def close(self) -> None:
-        if self._raw is not sys.stdin.buffer:
+        if sys.stdin is None or self._raw is not sys.stdin.buffer:
             self._raw.close()
         super().close()
 
@@ -170,15 +200,15 @@ def _unpacked(file: _Counted, path: str, form: str) -> Any:
 def _open_parquet(file: _Counted, reading: Reading) -> Batches:
     parquet = pyarrow.parquet.ParquetFile(file.spooled(), pre_buffer=False)
     batches = parquet.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
-    return Batches(parquet.schema_arrow, batches)
+    return Batches(parquet.schema_arrow, lambda _: batches)
 
 
 def _open_arrow(file: _Counted, reading: Reading) -> Batches:
     if file.peek(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC:
         opened = pyarrow.ipc.open_file(file.spooled())
-        return Batches(opened.schema, _whole_batches(opened, reading))
+        return Batches(opened.schema, lambda _: _whole_batches(opened, reading))
     stream = pyarrow.ipc.open_stream(file)
-    return Batches(stream.schema, iter(stream))
+    return Batches(stream.schema, lambda _: iter(stream))
 
 
 def _whole_batches(opened: Any, reading: Reading) -> Iterator[pa.RecordBatch]:
