@@ -14,10 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core import sets
-from bankfull.core.arrays import row_bytes
 from bankfull.core.index import unseen
 from bankfull.core.log import Log
 from bankfull.core.plan import JoinPlan, Plan
+from bankfull.core.sizes import row_bytes
 from bankfull.kernels import memory as m
 from bankfull.kernels.intern import Items
 from bankfull.kernels.slotsets import EMPTY, Bags

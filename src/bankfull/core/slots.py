@@ -27,6 +27,11 @@ _KEYS = 4096
 SPARE = 32
 
 
+def new_items(budget: int) -> int:
+    """Return how many items of new tuples a budget in bytes has room for beside those stored."""
+    return max(64, budget >> 13) * 8
+
+
 class Slots:
     """The arrays of a bounded store, which grow."""
 
@@ -146,6 +151,21 @@ class Slots:
             self._number_keys(np.arange(used), numbers + numbers // 8 + 64)
         if memory.sets is not None and items:
             self._make_room_for_items(memory.sets, items)
+
+    def check(self) -> None:
+        """Assert the sizes that the kernel relies on: compiled, it does not look."""
+        memory, slots, numbers = self.memory, len(self.memory.whole), len(self.memory.codes)
+        assert memory.whole.shape[1] == self.words
+        assert len(memory.real) == slots
+        assert memory.heap.shape == (len(memory.buffers), slots)
+        assert len(memory.lists) == len(memory.stats) == numbers < len(memory.table)
+        assert memory.now[m.KEYS_USED] <= numbers
+        assert -1 <= memory.now[m.FREE] < slots
+        if not self.shed.in_bytes:  # a slot each, and one for the arrival that is being judged
+            assert memory.buffers[:, m.CAPACITY].sum() <= self.shed.budget
+        if memory.sets is not None:
+            assert len(memory.sets.marks) == len(memory.sets.scores) == slots
+            assert memory.now[m.POSTS_USED] <= len(memory.sets.posts)
 
     def _make_room_for_items(self, sets: m.Sets, items: int) -> None:
         have, now = len(sets.posts), self.memory.now

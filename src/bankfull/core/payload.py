@@ -1,0 +1,32 @@
+"""The payload of tuples under a budget: a log in which those that were dropped leave gaps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bankfull.core.log import Log
+from bankfull.core.slots import Slots
+from bankfull.kernels import memory as m
+
+
+def compact(log: Log, position: int, slots: Slots, slack: int, spare: int) -> Log:
+    """Return a log with the stored tuples of a stream alone, where the given one has many others.
+
+    Many are more than a quarter and ``slack`` rows (any, without slack), or as many as take
+    ``spare`` bytes more than the stored ones pay for: a few large ones are too much as well.
+    """
+    whole = slots.memory.whole
+    mine = np.flatnonzero(whole[:, m.STREAM] == position)
+    if log.stored == mine.size:
+        return log
+    paid = int(whole[mine, m.SIZE].sum()) - slots.overhead * mine.size
+    few = log.stored <= mine.size + (mine.size // 4 + slack if slack else 0)
+    if few and log.nbytes() <= paid + spare:
+        return log
+    numbers = whole[mine, m.ROW]
+    order = np.argsort(numbers)
+    rows = log.gather(numbers[order])
+    fresh = Log(log.plan, log.lanes.end)
+    fresh.append(rows, whole[mine[order], m.TIME])
+    whole[mine[order], m.ROW] = np.arange(log.lanes.end, fresh.lanes.end)
+    return fresh
