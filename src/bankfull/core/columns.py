@@ -15,10 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.lanes import Lane, Lanes
+from bankfull.core.sizes import row_bytes
 from bankfull.kernels.columns import gather, gather_wide
 
-#: Chunks are merged up to this many rows.
-_CHUNK_ROWS = 1 << 15
+#: Chunks are merged up to this many rows and bytes: offsets of text end at 2 GiB.
+_CHUNK_ROWS, _CHUNK_BYTES = 1 << 15, 1 << 28
 
 
 class Column(Protocol):
@@ -29,6 +30,9 @@ class Column(Protocol):
 
     def gather(self, rows: NDArray[np.int64]) -> pa.Array:
         """Return the values of the tuples with these sequence numbers."""
+
+    def fit(self, rows: NDArray[np.int64], most_bytes: int) -> int:
+        """Return how many of these tuples, from the first on, :meth:`gather` may take at once."""
 
     def expire(self, start: int) -> None:
         """Forget the tuples before ``start``."""
@@ -56,15 +60,18 @@ class FixedColumn:
 
     def append(self, values: pa.Array) -> None:
         count = len(values)
+        if not count:
+            return
         target = self.values.tail(count)
+        stop = values.offset + count
         if self.boolean:
             bits = np.frombuffer(values.buffers()[1], np.uint8)
-            unpacked = np.unpackbits(bits, bitorder="little")
-            target[:] = unpacked[values.offset : values.offset + count]
+            unpacked = np.unpackbits(bits, bitorder="little", count=stop)
+            target[:] = unpacked[values.offset :]
         else:
-            flat = np.frombuffer(values.buffers()[1], self.dtype)
-            first = values.offset * self.words
-            target[:] = flat[first : first + count * self.words].reshape(target.shape)
+            # The buffer may be longer than its values, and by no whole number of them.
+            flat = np.frombuffer(values.buffers()[1], self.dtype, stop * self.words)
+            target[:] = flat[values.offset * self.words :].reshape(target.shape)
         if values.null_count and self.valid is None:
             self.valid = self.lanes.add(np.dtype(np.uint8), fill=1)
         if self.valid is not None:
@@ -90,6 +97,9 @@ class FixedColumn:
             out = np.packbits(out, bitorder="little")
         return pa.Array.from_buffers(self.type, rows.size, [validity, pa.py_buffer(out)])
 
+    def fit(self, rows: NDArray[np.int64], most_bytes: int) -> int:
+        return int(rows.size)
+
     def expire(self, start: int) -> None:
         """Lanes are trimmed by the log."""
 
@@ -110,13 +120,19 @@ class ArrowColumn:
         self.lanes = lanes
         self.starts: list[int] = []
         self.chunks: list[pa.Array] = []
+        self.largest = 0  # bytes of the largest value so far
 
     def append(self, values: pa.Array) -> None:
+        if not len(values):
+            return
+        self.largest = max(self.largest, int(row_bytes(values).max()))
         self.starts.append(self.lanes.end - len(values))
         self.chunks.append(values)
         while len(self.chunks) > 1:
             older, newer = self.chunks[-2:]
             if 2 * len(newer) < len(older) or len(older) + len(newer) > _CHUNK_ROWS:
+                break
+            if older.nbytes + newer.nbytes > _CHUNK_BYTES:
                 break
             self.chunks[-2:] = [pa.concat_arrays([older, newer])]
             self.starts.pop()
@@ -138,6 +154,18 @@ class ArrowColumn:
         back = np.empty(rows.size, np.int64)
         back[order] = np.arange(rows.size)
         return pa.concat_arrays(pieces).take(pa.array(back))
+
+    def fit(self, rows: NDArray[np.int64], most_bytes: int) -> int:
+        """Return how many fit, at least one; values are looked at only if some are large."""
+        if rows.size * self.largest <= most_bytes:
+            return int(rows.size)
+        distinct, back = np.unique(rows, return_inverse=True)
+        where = np.searchsorted(np.asarray(self.starts, np.int64), distinct, side="right") - 1
+        sizes = np.empty(distinct.size, np.int64)
+        for chunk in np.unique(where):
+            mine = where == chunk
+            sizes[mine] = row_bytes(self.chunks[chunk])[distinct[mine] - self.starts[chunk]]
+        return max(1, int(np.searchsorted(np.cumsum(sizes[back]), most_bytes, side="right")))
 
     def expire(self, start: int) -> None:
         gone = bisect_right(self.starts, start) - 1

@@ -145,6 +145,13 @@ class Log:
         """Return stored tuples as a record batch."""
         return self.gather(np.arange(start, stop, dtype=np.int64))
 
+    def fit(self, numbers: NDArray[np.int64], most_bytes: int) -> int:
+        """Return how many of these tuples :meth:`gather` can take at once, at least one.
+
+        A column of text or lists can hold no more than 2 GiB; ``most_bytes`` bounds each column.
+        """
+        return min((stored.fit(numbers, most_bytes) for stored in self.columns), default=0)
+
     def gather(self, numbers: NDArray[np.int64]) -> pa.RecordBatch:
         """Return the tuples with these sequence numbers as a record batch."""
         arrays = [stored.gather(numbers) for stored in self.columns]

@@ -8,6 +8,9 @@ from bankfull.core.log import Log
 from bankfull.core.slots import Slots
 from bankfull.kernels import memory as m
 
+#: Rows are rewritten so many bytes of a column at a time.
+_PIECE_BYTES = 1 << 28
+
 
 def compact(log: Log, position: int, slots: Slots, slack: int, spare: int) -> Log:
     """Return a log with the stored tuples of a stream alone, where the given one has many others.
@@ -25,8 +28,11 @@ def compact(log: Log, position: int, slots: Slots, slack: int, spare: int) -> Lo
         return log
     numbers = whole[mine, m.ROW]
     order = np.argsort(numbers)
-    rows = log.gather(numbers[order])
+    numbers, times = numbers[order], whole[mine[order], m.TIME]
     fresh = Log(log.plan, log.lanes.end)
-    fresh.append(rows, whole[mine[order], m.TIME])
+    while numbers.size:
+        count = log.fit(numbers, _PIECE_BYTES)
+        fresh.append(log.gather(numbers[:count]), times[:count])
+        numbers, times = numbers[count:], times[count:]
     whole[mine[order], m.ROW] = np.arange(log.lanes.end, fresh.lanes.end)
     return fresh

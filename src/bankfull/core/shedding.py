@@ -198,7 +198,7 @@ class Shedding:
         return output, bool(len(self.work.left))
 
     def _piece_end(self, start: int) -> int:
-        """Return up to where to process: where keys or budget may change, or large sets need room."""
+        """Return up to where to process now: large sets come few at a time, for they need room."""
         number = int(self.memory.now[m.SEQ_NEXT])
         period = self.slots.period(self.rules.budget)
         size = period - number % period

@@ -25,6 +25,8 @@ _KEYS = 4096
 #: In bytes, keys that nobody holds are remembered in up to this part of the budget, and those
 #: that are forgotten are counted in as much.
 SPARE = 32
+#: The most keys that nobody holds: tables for them are made at once, however few are needed.
+_SPARE_KEYS = 1 << 22
 
 
 def new_items(budget: int) -> int:
@@ -85,7 +87,7 @@ class Slots:
         if not keyed or (self.shed.policy.exact_keys and not self.shed.in_bytes):
             return 0
         if self.shed.in_bytes:
-            return streams << max(10, (budget // SPARE // streams).bit_length() - 1)
+            return streams << min(max(10, (budget // SPARE // streams).bit_length() - 1), 26)
         return streams << min(max(16, (64 * budget).bit_length()), 20)
 
     def arrays(self) -> list[NDArray[Any]]:
@@ -185,7 +187,7 @@ class Slots:
         """Forget keys that nobody holds, the rarest first, so that ``wanted`` new ones fit."""
         memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
         held = memory.lists[:used, 1::2].sum(axis=1) > 0
-        spare = max(16, budget // SPARE // self.key_bytes)
+        spare = min(max(16, budget // SPARE // self.key_bytes), _SPARE_KEYS)
         seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
         seen[held] = np.inf
         keep = np.sort(np.argsort(-seen, kind="stable")[: int(held.sum()) + spare // 2])
