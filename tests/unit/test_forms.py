@@ -6,6 +6,7 @@ buffers longer than their values, budgets and importance beyond all measure.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from bankfull.core.arrays import IMPORTANCE_MAX, bad_importance
 from bankfull.core.columns import ArrowColumn
 from bankfull.core.forms import plain_type, to_form
 from bankfull.core.lanes import Lanes
+from bankfull.runtime.embedded.files import open_sink
 
 RUNS = pc.run_end_encode(pa.array(["x", "x", None]))
 CODED = pa.array(["a", None, "b"]).dictionary_encode()
@@ -169,3 +171,15 @@ def test_batches_of_other_schemas_are_set_aside_together() -> None:
     assert [row["t"] for row in aside] == ["noon", "[1, 2]", None]
     assert [row["k"] for row in aside] == [1, None, 1]
     assert aside[2]["k_2"] == 2
+
+
+@pytest.mark.uncompiled
+def test_an_arrow_file_takes_another_dictionary_in_every_batch(tmp_path: Path) -> None:
+    """Results have dictionaries of their own, a batch each; a file cannot replace one."""
+    schema = pa.schema([("v", CODED.type)])
+    with open_sink(str(tmp_path / "out.arrow"), "arrow", schema) as sink:
+        for texts in (["a", None, "b"], ["c", "b"]):
+            sink.write(pa.record_batch([pa.array(texts).dictionary_encode()], schema=schema))
+    with pa.ipc.open_file(tmp_path / "out.arrow") as file:
+        assert file.num_record_batches == 2
+        assert file.read_all()["v"].to_pylist() == ["a", None, "b", "c", "b"]
