@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import bankfull as bf
+from bankfull.assemble import assemble
+from bankfull.core import resize, start
+from bankfull.core.batch import Share
 from bankfull.errors import PlanError
 from bankfull.kernels.budget import share_out
 from bankfull.kernels.memory import CAPACITY
@@ -100,3 +104,22 @@ def test_a_budget_below_a_tuple_a_buffer_is_refused() -> None:
     shed = bf.shed(bf.tuples(2), keep="fifo", split={"a": 0.5, "b": 0.25, "c": 0.25})
     with pytest.raises(PlanError, match="too small for 3 buffer"):
         list(bf.join(*streams, on="k", within=5, overload=shed))
+
+
+@pytest.mark.parametrize("split", ["proportional", {"a": 0.9, "b": 0.05, "c": 0.05}], ids=str)
+def test_a_part_of_a_budget_is_divided_whole(split: Any) -> None:
+    """Buckets on Spark have a part each, which follows their load."""
+    rows = pa.table({"k": [1], "t": [1]})
+    joined = bf.join(
+        *(bf.stream(rows, time="t", name=name) for name in "abc"),
+        on="k",
+        within=5,
+        overload=bf.shed(bf.tuples(40), keep="fifo", split=split),
+    )
+    state = start(assemble(joined.query, dict.fromkeys("abc", rows.schema)))
+    assert state.shedding is not None
+    for share, whole in ((0.01, 3), (1.0, 40), (0.29, 11), (0.5, 20)):
+        resize(state, Share(share))
+        parts = state.shedding.memory.buffers[:, CAPACITY]
+        assert parts.sum() == whole
+        assert parts.min() >= 1
