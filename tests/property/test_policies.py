@@ -220,7 +220,7 @@ def check_trace(name: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> Non
         whole = shedding.memory.whole
         kept.append([int(seq) for seq in whole[whole[:, m.STREAM] >= 0, m.SEQ]])
 
-    monkeypatch.setattr(Shedding, "_piece_size", lambda shedding: 1)
+    monkeypatch.setattr(Shedding, "_piece_end", lambda shedding, start: start + 1)
     monkeypatch.setattr(Shedding, "_watch", look)
     for seed in seeds:
         world = World(seed)

@@ -15,7 +15,7 @@ from bankfull.assemble.shed import has_importance, shed_plan
 from bankfull.assemble.times import column_unit, in_units, joined_type, query_unit
 from bankfull.assemble.types import item_type, key_type
 from bankfull.core import JoinPlan, Plan, StreamPlan
-from bankfull.core.forms import may_be_null, plain_schema, plain_type
+from bankfull.core.forms import may_be_null, output_type, plain_schema, plain_type, to_form
 from bankfull.core.plan import MASK, NEVER
 from bankfull.errors import PlanError, closest
 from bankfull.spec import Equal, Join, Query, Rows, Similar, Stream
@@ -69,8 +69,9 @@ def _check_schema(stream: Stream, schema: pa.Schema) -> None:
         _position(stream.name, schema, column)
     for field in schema:
         try:
-            pa.nulls(1, plain_type(field.type)).take(pa.array([0]))
-        except pa.ArrowException as error:
+            one = pa.nulls(1, plain_type(field.type)).take(pa.array([0]))
+            to_form(one, output_type(field.type))
+        except (pa.ArrowException, NotImplementedError) as error:
             raise PlanError(
                 f"column {field.name!r} of stream {stream.name!r} has type {field.type}, which "
                 "cannot be stored yet: cast it to the plain form of its type first"
@@ -119,7 +120,7 @@ def _join_schema(
     time_type: pa.DataType,
 ) -> pa.Schema:
     fields = [
-        field.with_name(names[stream, field.name])
+        field.with_name(names[stream, field.name]).with_type(output_type(field.type))
         for stream in join.streams
         for field in may_be_null(schemas[stream])
     ]
@@ -141,7 +142,7 @@ def _union_schema(
     time_type: pa.DataType,
 ) -> pa.Schema:
     fields = [
-        field.with_name(names[stream.name, field.name])
+        field.with_name(names[stream.name, field.name]).with_type(output_type(field.type))
         for stream in query.streams
         for field in may_be_null(schemas[stream.name])
     ]

@@ -15,8 +15,9 @@ from bankfull.spec.overload import COMBINATIONS, LEAST_BYTES
 
 #: A tuple takes at least this much, which bounds how many a budget in bytes can hold.
 _LEAST_BYTES = 512
-#: More tuples than any window has, where only the recall bounds memory.
-_ENOUGH = 2**40
+#: More tuples than any window has, and more bytes than any machine: the largest budgets in use. The
+#: first is also the one where only the recall bounds memory.
+_ENOUGH, _ENOUGH_BYTES = 2**40, 2**50
 
 
 def has_importance(query: Query) -> bool:
@@ -33,7 +34,8 @@ def shed_plan(
     if shed.recall is not None:
         _check_recall(shed, joins)
     in_bytes = isinstance(shed.memory, Bytes)
-    budget = shed.memory.count if shed.memory is not None else _ENOUGH
+    most = _ENOUGH_BYTES if in_bytes else _ENOUGH
+    budget = most if shed.memory is None else min(shed.memory.count, most)
     tuples = max(1, budget // _LEAST_BYTES) if in_bytes else budget
     shares = None
     if not isinstance(shed.split, str):

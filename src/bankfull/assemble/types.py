@@ -7,18 +7,15 @@ from functools import reduce
 import pyarrow as pa
 
 from bankfull.assemble.times import UNITS
-from bankfull.core.forms import plain_type
+from bankfull.core.forms import bare_type
 from bankfull.errors import PlanError
 
 Side = tuple[str, pa.Field]
 
 
 def _inner(kind: pa.DataType) -> pa.DataType:
-    """Look through extension types and dictionaries."""
-    if isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    kind = plain_type(kind)
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    """Look through extension types, dictionaries, runs and views, inside nested types too."""
+    return bare_type(kind)
 
 
 def key_type(sides: list[Side]) -> pa.DataType:
@@ -122,7 +119,7 @@ def item_type(sides: list[Side], weighted: bool) -> pa.DataType:
 
 
 def _items_of(stream: str, field: pa.Field, weighted: bool) -> pa.DataType:
-    kind = field.type
+    kind = _inner(field.type)
     listed = _is_list(kind)
     if weighted and pa.types.is_map(kind):
         item, weight = kind.key_type, kind.item_type

@@ -18,6 +18,10 @@ from bankfull.core.plan import JoinPlan, Plan
 from bankfull.kernels import memory as m
 from bankfull.kernels.matches import Arrivals, Output
 
+#: The largest importance. The product of five of them, squared for the error of an estimate and
+#: added up over all results, is still a number.
+IMPORTANCE_MAX = 1e25
+
 
 def importance_of(rows: pa.RecordBatch, column: int) -> NDArray[np.float64]:
     """Return what every row is worth to a policy: its importance, and 1 without a column of it."""
@@ -28,10 +32,10 @@ def importance_of(rows: pa.RecordBatch, column: int) -> NDArray[np.float64]:
 
 
 def bad_importance(values: pa.Array) -> NDArray[np.bool_]:
-    """Return which values are no importance: null, not finite, or not above zero."""
+    """Return which values are no importance: null, not above zero, or beyond the bound."""
     numbers = values.cast(pa.float64(), safe=False).fill_null(float("nan"))
     worth = numbers.to_numpy(zero_copy_only=False)
-    return ~(np.isfinite(worth) & (worth > 0.0))  # type: ignore[no-any-return]
+    return ~((worth > 0.0) & (worth <= IMPORTANCE_MAX))  # type: ignore[no-any-return]
 
 
 def same_keys(join: JoinPlan, logs: list[Log], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:

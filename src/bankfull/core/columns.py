@@ -64,15 +64,18 @@ class FixedColumn:
 
     def append(self, values: pa.Array) -> None:
         count = len(values)
+        if not count:
+            return
         target = self.values.tail(count)
+        stop = values.offset + count
         if self.boolean:
             bits = np.frombuffer(values.buffers()[1], np.uint8)
-            unpacked = np.unpackbits(bits, bitorder="little")
-            target[:] = unpacked[values.offset : values.offset + count]
+            unpacked = np.unpackbits(bits, bitorder="little", count=stop)
+            target[:] = unpacked[values.offset :]
         else:
-            flat = np.frombuffer(values.buffers()[1], self.dtype)
-            first = values.offset * self.words
-            target[:] = flat[first : first + count * self.words].reshape(target.shape)
+            # The buffer may be longer than its values, and by no whole number of them.
+            flat = np.frombuffer(values.buffers()[1], self.dtype, stop * self.words)
+            target[:] = flat[values.offset * self.words :].reshape(target.shape)
         if values.null_count and self.valid is None:
             self.valid = self.lanes.add(np.dtype(np.uint8), fill=1)
         if self.valid is not None:
@@ -128,6 +131,8 @@ class ArrowColumn:
         self.largest: list[int] = []
 
     def append(self, values: pa.Array) -> None:
+        if not len(values):
+            return
         self.starts.append(self.lanes.end - len(values))
         self.chunks.append(values)
         self.largest.append(int(row_bytes(values).max(initial=0)))

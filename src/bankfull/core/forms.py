@@ -1,29 +1,80 @@
-"""Forms of Arrow types from which rows can be taken, and the way back to the form given.
+"""Forms of Arrow types in which rows are stored, and the way back to the form given.
 
-String and binary views and run-end encoded columns hold ordinary values in a form that Arrow
-cannot take rows from yet. They are written out when rows come in and restored in the output.
+Views and runs hold ordinary values in a form that Arrow cannot take rows from yet. Dictionaries
+come anew with every batch: put together they would only ever grow, long after the last row that
+needed a value has left, and outgrow their indices. All of them are written out when rows come in
+and restored in the output, inside lists, structs and maps too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return a type without views and runs, inside lists and structs too."""
-    if pa.types.is_run_end_encoded(kind):
+    """Return a type without views, runs and dictionaries, inside nested types too.
+
+    >>> plain_type(pa.list_(pa.dictionary(pa.int8(), pa.string())))
+    ListType(list<item: string>)
+    """
+    if isinstance(kind, pa.BaseExtensionType):
+        plain = plain_type(kind.storage_type)
+        return kind if plain == kind.storage_type else plain
+    if pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     if pa.types.is_string_view(kind):
         return pa.large_string()
     if pa.types.is_binary_view(kind):
         return pa.large_binary()
+    return _rebuilt(kind, plain_type)
+
+
+def bare_type(kind: pa.DataType) -> pa.DataType:
+    """Return a plain type without extensions: that of the values, whatever they mean."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return bare_type(kind.storage_type)
+    plain = plain_type(kind)
+    return bare_type(plain) if plain != kind else _rebuilt(kind, bare_type)
+
+
+def output_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column in results: indices of dictionaries have at least 32 bits.
+
+    Results of one batch may hold more distinct values than each batch of the input did. The type
+    must be the same for all, so it cannot wait for that to happen.
+
+    >>> output_type(pa.dictionary(pa.int8(), pa.string()))
+    DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
+    """
+    if pa.types.is_dictionary(kind):
+        index = kind.index_type if kind.index_type.bit_width >= 32 else pa.int32()
+        return pa.dictionary(index, output_type(kind.value_type), kind.ordered)
+    if pa.types.is_run_end_encoded(kind):
+        wide = kind.run_end_type if kind.run_end_type.bit_width >= 32 else pa.int32()
+        return pa.run_end_encoded(wide, output_type(kind.value_type))
+    return kind if isinstance(kind, pa.BaseExtensionType) else _rebuilt(kind, output_type)
+
+
+def _rebuilt(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Return a nested type with its parts changed; others as they are."""
+
+    def field(given: pa.Field) -> pa.Field:
+        return given.with_type(change(given.type))
+
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(plain_type(kind.value_type)))
+        return pa.list_(field(kind.value_field))
     if pa.types.is_large_list(kind):
-        return pa.large_list(kind.value_field.with_type(plain_type(kind.value_type)))
+        return pa.large_list(field(kind.value_field))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(field(kind.value_field), kind.list_size)
+    if pa.types.is_map(kind):
+        return pa.map_(field(kind.key_field), field(kind.item_field), kind.keys_sorted)
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(plain_type(field.type)) for field in kind])
+        return pa.struct([field(one) for one in kind])
     return kind
 
 
@@ -58,14 +109,64 @@ def _nullable(field: pa.Field) -> pa.Field:
 
 def to_form(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Bring values into another form of their type."""
-    if values.type == kind:
+    given = values.type
+    if given == kind:
         return values
-    if pa.types.is_run_end_encoded(values.type):
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, to_form(values, kind.storage_type))
+    if isinstance(given, pa.BaseExtensionType):
+        return to_form(values.storage, kind)
+    if pa.types.is_run_end_encoded(given):
         return to_form(pc.run_end_decode(values), kind)
+    if pa.types.is_dictionary(given):
+        return to_form(values.dictionary.take(values.indices), kind)
     if pa.types.is_run_end_encoded(kind):
         inner = to_form(values, kind.value_type)
         return pc.run_end_encode(inner, run_end_type=kind.run_end_type)
+    if pa.types.is_dictionary(kind):
+        return _encoded(to_form(values, kind.value_type), kind)
+    if pa.types.is_nested(kind) and given.id == kind.id:
+        return _nested(values, kind)
     return values.cast(kind)
+
+
+def _encoded(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Write values as a dictionary of their own."""
+    try:
+        coded = values.dictionary_encode()
+        indices, distinct = coded.indices, coded.dictionary
+    except pa.ArrowNotImplementedError:  # of nested values: each is an entry
+        places = pa.array(np.arange(len(values), dtype=np.int32))
+        indices, distinct = pc.if_else(values.is_valid(), places, None), values
+    indices = indices.cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(indices, distinct, ordered=kind.ordered)
+
+
+def _nested(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Bring what lies inside lists, structs and maps into another form."""
+    absent = values.is_null() if values.null_count else None
+    if pa.types.is_struct(kind) and kind.num_fields == values.type.num_fields > 0:
+        parts = [to_form(values.field(k), kind.field(k).type) for k in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=absent)
+    if pa.types.is_fixed_size_list(kind) and kind.list_size == values.type.list_size:
+        width = kind.list_size
+        items = values.values.slice(values.offset * width, len(values) * width)
+        items = to_form(items, kind.value_type)
+        return pa.FixedSizeListArray.from_arrays(items, type=kind, mask=absent)
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind)):
+        return values.cast(kind)
+    if not len(values):
+        return pa.nulls(0, kind)
+    offsets = values.offsets
+    first, stop = offsets[0].as_py(), offsets[-1].as_py()
+    offsets = pc.subtract(offsets, offsets[0])
+    if pa.types.is_map(kind):
+        pairs = ((values.keys, kind.key_type), (values.items, kind.item_type))
+        parts = [to_form(part.slice(first, stop - first), wanted) for part, wanted in pairs]
+        return pa.MapArray.from_arrays(offsets, *parts, type=kind, mask=absent)
+    items = to_form(values.values.slice(first, stop - first), kind.value_type)
+    array = pa.ListArray if pa.types.is_list(kind) else pa.LargeListArray
+    return array.from_arrays(offsets, items, type=kind, mask=absent)
 
 
 def to_schema(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

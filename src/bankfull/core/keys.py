@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from bankfull.core.forms import bare_type, to_form
 from bankfull.kernels import hashing
 
 Codes = NDArray[np.uint64]
@@ -50,11 +51,17 @@ def equal(
 
 def as_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Bring a key column to the type in which both sides are compared."""
-    if isinstance(values, pa.ExtensionArray):
-        values = values.storage
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    return values if values.type == wanted else values.cast(wanted)
+    try:
+        return to_form(values, wanted)
+    except pa.ArrowInvalid:
+        # A value that the common type cannot hold, as a time in seconds beyond what nanoseconds
+        # reach, equals none of the other side: it is as good as null, which equals nothing.
+        if len(values) == 1:
+            return pa.nulls(1, wanted)
+        half = len(values) // 2
+        return pa.concat_arrays(
+            [as_type(values.slice(0, half), wanted), as_type(values.slice(half), wanted)]
+        )
 
 
 def _is_whole(data_type: pa.DataType) -> bool:
@@ -114,8 +121,7 @@ def _code(values: pa.Array) -> Codes:
 
 def _with_nulls(values: pa.Array) -> Codes:
     """Return codes in which null has a code of its own, for values inside nested keys."""
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+    values = to_form(values, bare_type(values.type))
     codes = _code(values)
     if values.null_count:
         absent = pc.is_null(values).to_numpy(zero_copy_only=False)
@@ -135,9 +141,8 @@ def binary_parts(values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]
     _, offset_buffer, data_buffer = values.buffers()
     if len(values) == 0 or offset_buffer is None:
         return np.zeros(len(values) + 1, np.int64), np.zeros(0, np.uint8)
-    offsets = np.frombuffer(offset_buffer, offset_type)[
-        values.offset : values.offset + len(values) + 1
-    ]
+    stop = values.offset + len(values) + 1
+    offsets = np.frombuffer(offset_buffer, offset_type, stop)[values.offset :]
     data = np.frombuffer(data_buffer, np.uint8) if data_buffer else np.zeros(0, np.uint8)
     return offsets.astype(np.int64), data
 
@@ -157,9 +162,8 @@ def _items(values: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
 
 def _same(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
     """Compare aligned values; null equals null."""
-    if pa.types.is_dictionary(left.type):
-        left, right = left.dictionary_decode(), right.dictionary_decode()
-    kind = left.type
+    kind = bare_type(left.type)
+    left, right = to_form(left, kind), to_form(right, kind)
     nulls = [pc.is_null(side).to_numpy(zero_copy_only=False) for side in (left, right)]
     if pa.types.is_null(kind):
         return np.ones(len(left), np.bool_)

@@ -145,6 +145,13 @@ class Log:
         """Return stored tuples as a record batch."""
         return self.gather(np.arange(start, stop, dtype=np.int64))
 
+    def fit(self, numbers: NDArray[np.int64], most_bytes: int) -> int:
+        """Return how many of these tuples take no more than so many bytes, at least one."""
+        if self.row_bytes_most() * len(numbers) <= most_bytes:
+            return len(numbers)
+        sums = np.cumsum(self.row_bytes(numbers))
+        return max(1, int(np.searchsorted(sums, most_bytes, side="right")))
+
     def gather(self, numbers: NDArray[np.int64]) -> pa.RecordBatch:
         """Return the tuples with these sequence numbers as a record batch."""
         arrays = [stored.gather(numbers) for stored in self.columns]

@@ -29,22 +29,21 @@ from bankfull.core.index import unseen
 from bankfull.core.interval import Watched
 from bankfull.core.ledger import IMPORTANCE, JoinLedger, StreamLedger, by_importance
 from bankfull.core.log import Log, uncounted
+from bankfull.core.payload import compact
 from bankfull.core.plan import NEVER, Plan
 from bankfull.core.share import PERIODS, Share, Shares, least_part
 from bankfull.core.sizes import row_bytes
-from bankfull.core.slots import SPARE, Slots
+from bankfull.core.slots import SPARE, Slots, new_items
 from bankfull.kernels import memory as m
-from bankfull.kernels.budget import Rules, fit_budget
+from bankfull.kernels.budget import Rules, fit_budget, share_out
 from bankfull.kernels.matches import Arrivals, Output
 from bankfull.kernels.recall import watch_join
 from bankfull.kernels.sample import Watch
-from bankfull.kernels.shedjoin import KEYS_FULL, OUTPUT_FULL, shed_join
+from bankfull.kernels.shedjoin import KEYS_FULL, OUTPUT_FULL, SLOTS_FULL, shed_join
 from bankfull.kernels.slotsets import Bags
 
 #: Results that the kernel may return at once.
 _RESULTS = 1 << 15
-#: Tuples whose payload is rewritten at a time.
-_PIECE = 1 << 14
 
 
 @dataclass
@@ -198,13 +197,14 @@ class Shedding:
             self.steered[2] = self.work.arrivals.times[self.work.next]
         while self.has_work and not allowance.is_used_up:
             self._follow_share()
-            stop = self.work.next + self._piece_size()
+            stop = self._piece_end(self.work.next)
             self._make_room(self.work.next, stop)
             found = new_output(room)
             before, work = self.work.next, self.work
             work.next, count, compared, why = shed_join(
                 work.arrivals, work.bags, self.memory, self.policy, self.rules, found, before, stop
             )
+            assert why != SLOTS_FULL, "there is a slot for every tuple of the budget, and one more"
             if why == KEYS_FULL:
                 wanted = len(self.plan.joins) + int(work.bags.sizes[:, work.next :][:, :1].sum())
                 self.slots.forget_idle(self.rules.budget, wanted)
@@ -221,21 +221,25 @@ class Shedding:
         if not self.has_work and not backlog:
             self.work = Work(no_arrivals(len(self.plan.joins)))
             self.slots.tidy_items()
-            for position in range(len(self.logs)):
-                self._compact(position)
+            self._compact()
         return output
 
-    def _piece_size(self) -> int:
-        """Return how many tuples to process at a time: up to where keys or budget may change."""
+    def _piece_end(self, start: int) -> int:
+        """Return up to where to process now: large sets come few at a time, for they need room."""
         number = int(self.memory.now[m.SEQ_NEXT])
         period = self.slots.period(self.rules.budget)
         size = min(period - number % period, len(self.work.left))
         if self.shed.recall is not None:
             size = min(size, recall.PERIOD - number % recall.PERIOD)
         if self.shares is not None:
-            times = self.work.arrivals.times[self.work.next : self.work.next + size]
+            times = self.work.arrivals.times[start : start + size]
             size = int(np.searchsorted(times, self.share_until[0]))
-        return size
+        stop = start + size
+        if self.bagger and self.shed.in_bytes:
+            items = np.cumsum(self.work.bags.sizes[:, start:stop].sum(axis=0))
+            fit = int(np.searchsorted(items, new_items(self.rules.budget), side="right"))
+            stop = min(stop, start + max(1, fit))
+        return stop
 
     def _follow_share(self) -> None:
         """Have the part of the budget that holds at the time of the next tuple."""
@@ -321,8 +325,7 @@ class Shedding:
 
     def tidy(self) -> None:
         """Keep payload of stored tuples only."""
-        for position in range(len(self.logs)):
-            self._compact(position, slack=0)
+        self._compact(slack=0)
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return everything that decides, in one order."""
@@ -369,14 +372,17 @@ class Shedding:
         self.watch = recall.new_watch(self.plan, self.memory.sets, budget)
 
     def _divide(self, budget: int) -> None:
-        """Give every buffer its part of the budget."""
-        shares = self.shed.shares
-        if shares is None:
-            buffers = len(self.memory.buffers)
-            shares = (1.0 / buffers,) * buffers
-        budget = self._for_tuples(budget)
-        for buffer, share in enumerate(shares):
-            self.memory.buffers[buffer, m.CAPACITY] = max(1, int(budget * share + 1e-9))
+        """Give every buffer its part of the budget; the parts add up to what it has for tuples."""
+        buffers, room = self.memory.buffers, self._for_tuples(budget)
+        assert room >= len(buffers), "every buffer holds at least one tuple"
+        weights = np.ones(len(buffers))
+        if self.shed.shares is not None:
+            weights = np.array(self.shed.shares)
+            if weights.sum() < 1.0 - 1e-9:  # who gives less than all of it away uses less
+                room = max(len(buffers), int(room * weights.sum() + 1e-9))
+        elif self.shed.proportional and buffers[:, m.CAPACITY].all():
+            weights = buffers[:, m.CAPACITY].astype(np.float64)  # as the streams' rates have them
+        share_out(room, weights, 1, buffers)
 
     def _for_tuples(self, budget: int) -> int:
         """Return what a budget in bytes leaves for stored tuples and their keys.
@@ -387,10 +393,14 @@ class Shedding:
         if not self.shed.in_bytes:
             return budget
         own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
-        newcomers = max(64, budget >> 13) * 8 * self.bagger.post_bytes if self.bagger else 0
+        newcomers = new_items(budget) * self.bagger.post_bytes if self.bagger else 0
         slack = budget // 24  # of arrays that grow by more than they need
         own += self.slots.sketch_bytes(budget) + recall.nbytes(self.plan, budget)
-        return max(1, budget // 4, budget - 2 * budget // SPARE - slack - own - newcomers)
+        return max(
+            len(self.memory.buffers),
+            budget // 4,
+            budget - 2 * budget // SPARE - slack - own - newcomers,
+        )
 
     def _use_share(self, share: Share) -> None:
         self.rules = self.rules._replace(even=share.even, alike=share.sample_share)
@@ -407,15 +417,10 @@ class Shedding:
         self._set_budget(budget)
 
     def _set_budget(self, budget: int) -> None:
+        budget = max(budget, len(self.memory.buffers))  # at least one tuple a buffer
         if budget == self.rules.budget:
             return
-        before, buffers = self.rules.budget, self.memory.buffers
-        if self.shed.proportional:
-            for buffer in range(len(buffers)):
-                capacity = int(buffers[buffer, m.CAPACITY]) * budget // before
-                buffers[buffer, m.CAPACITY] = max(1, capacity)
-        else:
-            self._divide(budget)
+        self._divide(budget)
         self.rules = self.rules._replace(budget=budget, room=self._for_tuples(budget))
         fit_budget(self.memory, self.policy, self.rules)
 
@@ -433,25 +438,13 @@ class Shedding:
         if self.shed.in_bytes:
             numbers = min(numbers, int(self.memory.now[m.KEYS_MOST]))
         self.slots.make_room(slots + 1, numbers, items)
+        self.slots.check()
 
-    def _compact(self, position: int, slack: int = 64) -> None:
-        """Rewrite a log with the stored tuples alone, when a quarter of it is of others."""
-        log, whole = self.logs[position], self.memory.whole
-        slots = np.flatnonzero(whole[:, m.STREAM] == position)
-        if log.stored <= slots.size + (slots.size // 4 + slack if slack else 0):
-            return
-        order = slots[np.argsort(whole[slots, m.ROW])]
-        numbers, times = whole[order, m.ROW], whole[order, m.TIME]
-        fresh = Log(log.plan, log.lanes.end)
-        # Piece by piece, and the old rows forgotten on the way: both logs at once would take twice
-        # the memory that the budget allows.
-        for start in range(0, len(numbers), _PIECE):
-            piece = numbers[start : start + _PIECE]
-            fresh.append(log.gather(piece), times[start : start + _PIECE])
-            for column in log.columns:
-                column.expire(int(piece[-1]) + 1)
-        whole[order, m.ROW] = np.arange(log.lanes.end, fresh.lanes.end)
-        self.logs[position] = fresh
+    def _compact(self, slack: int = 64) -> None:
+        """Rewrite logs with the stored tuples alone, where much of one is of others."""
+        spare = self.shed.budget // (64 * len(self.logs)) if self.shed.in_bytes else NEVER
+        for position, log in enumerate(self.logs):
+            self.logs[position] = compact(log, position, self.slots, slack, spare)
 
 
 def share_period(plan: Plan) -> int:

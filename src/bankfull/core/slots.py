@@ -25,6 +25,13 @@ _KEYS = 4096
 #: In bytes, keys that nobody holds are remembered in up to this part of the budget, and those
 #: that are forgotten are counted in as much.
 SPARE = 32
+#: The most keys that nobody holds: tables for them are made at once, however few are needed.
+_SPARE_KEYS = 1 << 22
+
+
+def new_items(budget: int) -> int:
+    """Return how many items of new tuples a budget in bytes has room for beside those stored."""
+    return max(64, budget >> 13) * 8
 
 
 class Slots:
@@ -80,7 +87,7 @@ class Slots:
         if not keyed or (self.shed.policy.exact_keys and not self.shed.in_bytes):
             return 0
         if self.shed.in_bytes:
-            return streams << max(10, (budget // SPARE // streams).bit_length() - 1)
+            return streams << min(max(10, (budget // SPARE // streams).bit_length() - 1), 26)
         return streams << min(max(16, (64 * budget).bit_length()), 20)
 
     def arrays(self) -> list[NDArray[Any]]:
@@ -147,6 +154,21 @@ class Slots:
         if memory.sets is not None and items:
             self._make_room_for_items(memory.sets, items)
 
+    def check(self) -> None:
+        """Assert the sizes that the kernel relies on: compiled, it does not look."""
+        memory, slots, numbers = self.memory, len(self.memory.whole), len(self.memory.codes)
+        assert memory.whole.shape[1] == self.words
+        assert len(memory.real) == slots
+        assert memory.heap.shape == (len(memory.buffers), slots)
+        assert len(memory.lists) == len(memory.stats) == numbers < len(memory.table)
+        assert memory.now[m.KEYS_USED] <= numbers
+        assert -1 <= memory.now[m.FREE] < slots
+        if not self.shed.in_bytes:  # a slot each, and one for the arrival that is being judged
+            assert memory.buffers[:, m.CAPACITY].sum() <= self.shed.budget
+        if memory.sets is not None:
+            assert len(memory.sets.marks) == len(memory.sets.scores) == slots
+            assert memory.now[m.POSTS_USED] <= len(memory.sets.posts)
+
     def _make_room_for_items(self, sets: m.Sets, items: int) -> None:
         have, now = len(sets.posts), self.memory.now
         used = int(now[m.POSTS_USED])
@@ -165,7 +187,7 @@ class Slots:
         """Forget keys that nobody holds, the rarest first, so that ``wanted`` new ones fit."""
         memory, used = self.memory, int(self.memory.now[m.KEYS_USED])
         held = memory.lists[:used, 1::2].sum(axis=1) > 0
-        spare = max(16, budget // SPARE // self.key_bytes)
+        spare = min(max(16, budget // SPARE // self.key_bytes), _SPARE_KEYS)
         seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
         seen[held] = np.inf
         keep = np.sort(np.argsort(-seen, kind="stable")[: int(held.sum()) + spare // 2])

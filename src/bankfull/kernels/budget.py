@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from bankfull.kernels import hooks, withsets
-from bankfull.kernels.bounds import least
+from bankfull.kernels.bounds import least as least_bound
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, only_where
 from bankfull.kernels.matches import Arrivals
 from bankfull.kernels.memory import (
@@ -122,7 +122,7 @@ def victim(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> Any:
     if named >= 0:
         return named
     if hooks.bounds(policy):
-        return least(policy, memory, buffer, t)
+        return least_bound(policy, memory, buffer, t)
     if not hooks.drifts(policy):
         return memory.heap[buffer, 0]
     return _weigh_all(policy, memory, buffer, t, seed)
@@ -179,12 +179,65 @@ def count_shed(memory: Memory, rules: Rules, arrivals: Arrivals, i: int) -> None
     rules.lost[stream, 0, _class(rules, arrivals.importance[i])] += 1 - copy
 
 
+@inlined
+def _quota(whole: int, weights: Float64, total: float, i: int) -> float:
+    return whole * (weights[i] / total)  # type: ignore[no-any-return]
+
+
+@kernel
+def share_out(whole: int, weights: Float64, least: int, buffers: Int64) -> None:
+    """Divide ``whole`` among the buffers by weight, all of it, at least ``least`` to each.
+
+    A buffer whose part would be smaller gets the least, and the others divide what is left. Parts
+    are rounded down, and what that leaves goes to the largest remainders (Hamilton's method), so
+    that capacities add up to ``whole``: there are only so many slots.
+    """
+    count = buffers.shape[0]
+    heaviest = 0
+    for i in range(count):
+        buffers[i, CAPACITY] = 0  # not settled yet
+        if weights[i] > weights[heaviest]:
+            heaviest = i
+    total = 0.0
+    changed = True
+    while changed:
+        changed = False
+        total = 0.0
+        for i in range(count):
+            if buffers[i, CAPACITY] == 0:
+                total += weights[i]
+        for i in range(count):
+            open_ = buffers[i, CAPACITY] == 0 and i != heaviest
+            if open_ and not changed and _quota(whole, weights, total, i) < least:
+                buffers[i, CAPACITY] = least
+                whole -= least
+                changed = True
+    left = whole
+    for i in range(count):
+        if buffers[i, CAPACITY] == 0:
+            buffers[i, CAPACITY] = max(int(_quota(whole, weights, total, i)), least)
+            left -= buffers[i, CAPACITY]
+    while left > 0:
+        best = 0
+        most = -math.inf
+        for i in range(count):
+            remainder = _quota(whole, weights, total, i) - buffers[i, CAPACITY]
+            if remainder > most:
+                best, most = i, remainder
+        buffers[best, CAPACITY] += 1
+        left -= 1
+    buffers[heaviest, CAPACITY] += left  # below zero if a large quotient was rounded up
+
+
 @kernel
 def fit_budget(memory: Memory, policy: Any, rules: Rules) -> None:
     """Evict what no longer fits, after a budget or a share of it has become smaller."""
     t = memory.now[TIME_NOW]
     for buffer in range(memory.buffers.shape[0]):
-        while memory.buffers[buffer, USED] > memory.buffers[buffer, CAPACITY]:
+        while (
+            memory.buffers[buffer, HEAPED] > 0
+            and memory.buffers[buffer, USED] > memory.buffers[buffer, CAPACITY]
+        ):
             dropped = victim(policy, memory, buffer, t, rules.seed)
             count_evicted(memory, rules, dropped)
             remove(policy, memory, dropped, t)
@@ -200,18 +253,9 @@ def follow_rates(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
         rules.recent[s] = fresh if first else (rules.recent[s] + fresh) / 2.0
         rules.period[s] = t if s == streams else 0
     if rules.proportional:
-        total = 0.0
-        for s in range(streams):
-            total += rules.recent[s]
-        over, largest = -rules.room, 0
-        for s in range(streams):
-            share = int(rules.room * rules.recent[s] / total)
-            memory.buffers[s, CAPACITY] = max(share, rules.room // (8 * streams), 1)
-            over += memory.buffers[s, CAPACITY]
-            if memory.buffers[s, CAPACITY] > memory.buffers[largest, CAPACITY]:
-                largest = s
-        if over > 0:  # small streams keep an eighth of an equal share, the largest pays for it
-            memory.buffers[largest, CAPACITY] -= over
+        # Small streams keep an eighth of an equal share.
+        least = max(rules.room // (8 * streams), 1)
+        share_out(rules.room, rules.recent, least, memory.buffers)
         fit_budget(memory, policy, rules)
     if rules.unbiased and rules.recent[streams] > 0.0:
         for buffer in range(memory.buffers.shape[0]):

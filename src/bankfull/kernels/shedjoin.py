@@ -74,7 +74,7 @@ from bankfull.kernels.memory import (
 from bankfull.kernels.slotsets import Bags
 
 #: Why the kernel returned.
-DONE, OUTPUT_FULL, KEYS_FULL = 0, 1, 2
+DONE, OUTPUT_FULL, KEYS_FULL, SLOTS_FULL = 0, 1, 2, 3
 
 
 @inlined
@@ -121,6 +121,8 @@ def shed_join(
     for i in range(start, stop):
         if not keys_fit(memory, bags, i):
             return i, count, compared, KEYS_FULL
+        if memory.now[FREE] < 0:  # every arrival is written into a free slot before it is judged
+            return i, count, compared, SLOTS_FULL
         s = arrivals.streams[i]
         t = arrivals.times[i]
         new_instant = t > memory.now[TIME_NOW]

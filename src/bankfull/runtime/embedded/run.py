@@ -117,7 +117,7 @@ class Joined:
     def quarantined(self) -> dict[str, pa.Table]:
         """Rows set aside so far, by stream, each with its reason."""
         return {
-            name: pa.concat_tables(map(_table, batches), promote_options="permissive")
+            name: _together([_table(rows) for rows in batches])
             for name, batches in self._kept.items()
         }
 
@@ -244,4 +244,39 @@ class Joined:
 
 
 def _table(rows: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches([rows])
+    """Return rows set aside; of columns that share a name, all but the first get a number."""
+    names = list(rows.schema.names)
+    for place, name in enumerate(names):
+        again = names[:place].count(name)
+        names[place] = f"{name}_{again + 1}" if again else name
+    return pa.Table.from_batches([rows]).rename_columns(names)
+
+
+def _together(tables: list[pa.Table]) -> pa.Table:
+    """Return rows set aside as one table; a column of several types that cannot be one is text."""
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        kinds: dict[str, set[str]] = {}
+        for table in tables:
+            for field in table.schema:
+                kinds.setdefault(field.name, set()).add(str(field.type))
+        clashing = {name for name, found in kinds.items() if len(found) > 1}
+        written = [
+            pa.table(
+                {
+                    name: _text(values) if name in clashing else values
+                    for name, values in zip(table.column_names, table.columns, strict=True)
+                }
+            )
+            for table in tables
+        ]
+        return pa.concat_tables(written, promote_options="permissive")
+
+
+def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowException:
+        text = [str(value) if value.is_valid else None for value in values]
+        return pa.chunked_array([pa.array(text, pa.string())])

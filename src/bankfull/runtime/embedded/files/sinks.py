@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
@@ -221,6 +222,38 @@ class _JsonLines:
         pass
 
 
+class _ArrowFile:
+    """An Arrow file, in which a dictionary may grow from batch to batch but not be replaced."""
+
+    def __init__(self, file: _Target, schema: pa.Schema) -> None:
+        options = pyarrow.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        self._file = pyarrow.ipc.new_file(file, schema, options=options)
+        self._known: dict[int, pa.Array] = {}
+
+    def write_table(self, table: pa.Table) -> None:
+        for batch in table.to_batches():
+            columns = [
+                self._renumbered(place, column) if pa.types.is_dictionary(column.type) else column
+                for place, column in enumerate(batch.columns)
+            ]
+            self._file.write_batch(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
+
+    def _renumbered(self, place: int, column: pa.DictionaryArray) -> pa.DictionaryArray:
+        """Write a column in the dictionary of the batches before, with what is new behind it."""
+        kind, fresh = column.type, column.dictionary
+        if pa.types.is_nested(kind.value_type):
+            return column
+        known = self._known.get(place, fresh.slice(0, 0))
+        new = fresh.filter(pc.invert(pc.is_in(fresh, value_set=known)))
+        self._known[place] = known = pa.concat_arrays([known, pc.unique(new)])
+        places = pc.index_in(fresh, value_set=known)
+        numbers = places.take(column.indices).cast(kind.index_type)
+        return pa.DictionaryArray.from_arrays(numbers, known, ordered=kind.ordered)
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def _writer(form: str, file: _Target, schema: pa.Schema, label: str, path: str) -> Writer:
     if form == "jsonl":
         return _JsonLines(file)
@@ -232,7 +265,7 @@ def _writer(form: str, file: _Target, schema: pa.Schema, label: str, path: str) 
             return pyarrow.parquet.ParquetWriter(file, schema)  # type: ignore[no-any-return]
         if path == STANDARD:
             return pyarrow.ipc.new_stream(file, schema)  # type: ignore[no-any-return]
-        return pyarrow.ipc.new_file(file, schema)  # type: ignore[no-any-return]
+        return _ArrowFile(file, schema)
     except pa.ArrowException as error:
         raise SinkError(f"{label} cannot be {form}: {error}: write arrow or jsonl") from error
 
