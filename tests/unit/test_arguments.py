@@ -52,6 +52,7 @@ GOOD: dict[str, Callable[[], tuple[list[Any], dict[str, Any]]]] = {
     "superset": lambda: (["tags"], {}),
     "similar": lambda: (["tags"], {"at_least": 1.0}),
     "recall": lambda: ([{}], {}),
+    "metrics": lambda: ([{"observedMetrics": {}}], {}),
 }
 NOT_TRIED = {"session", "listen", "policies", "Joined", "BankfullError"}
 

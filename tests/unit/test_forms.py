@@ -130,9 +130,8 @@ def test_text_is_merged_and_given_out_within_what_offsets_reach(
         column.append(pa.array(["x" * 500, "y"]))
     assert len(column.chunks) >= 3
     rows = np.array([0, 0, 1, 0, 15], np.int64)
-    assert column.fit(rows, 10**6) == 5
-    assert column.fit(rows, 1100) == 3  # two long ones and a short one
-    assert column.fit(rows, 10) == 1
+    assert column.row_bytes_most() == 504
+    assert column.row_bytes(rows).tolist() == [504, 504, 5, 504, 5]
     assert column.gather(rows[:3]).to_pylist() == ["x" * 500, "x" * 500, "y"]
 
 

@@ -17,8 +17,8 @@ import pytest
 
 import bankfull as bf
 from bankfull.assemble import assemble
-from bankfull.core import resize, start
-from bankfull.core.batch import Share
+from bankfull.core import start
+from bankfull.core.share import Share
 from bankfull.errors import PlanError
 from bankfull.kernels.budget import share_out
 from bankfull.kernels.memory import CAPACITY
@@ -102,7 +102,7 @@ def test_a_budget_below_a_tuple_a_buffer_is_refused() -> None:
     rows = pa.table({"k": [1], "t": [1]})
     streams = [bf.stream(rows, time="t", name=name) for name in "abc"]
     shed = bf.shed(bf.tuples(2), keep="fifo", split={"a": 0.5, "b": 0.25, "c": 0.25})
-    with pytest.raises(PlanError, match="too small for 3 buffer"):
+    with pytest.raises(PlanError, match="smallest is 3 tuples"):
         list(bf.join(*streams, on="k", within=5, overload=shed))
 
 
@@ -119,7 +119,7 @@ def test_a_part_of_a_budget_is_divided_whole(split: Any) -> None:
     state = start(assemble(joined.query, dict.fromkeys("abc", rows.schema)))
     assert state.shedding is not None
     for share, whole in ((0.01, 3), (1.0, 40), (0.29, 11), (0.5, 20)):
-        resize(state, Share(share))
+        state.shedding._resize(Share(share))
         parts = state.shedding.memory.buffers[:, CAPACITY]
         assert parts.sum() == whole
         assert parts.min() >= 1

@@ -25,5 +25,5 @@ def test_a_process_grows_by_what_it_stores(memory: str | None) -> None:
     command = [sys.executable, str(SCRIPT), *asked]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    assert found["results"] > 100_000
+    assert found["results"] > 20_000
     assert found["grew_mb"] < (8 if memory else found["stored_mb"]) + BESIDE

@@ -85,6 +85,15 @@ class Lanes:
         if self.capacity > _SMALLEST and live < self.capacity // 4:
             self._move(max(_SMALLEST, live + live // 2))
 
+    def release(self) -> None:
+        """Give all memory back; nothing may be read any more.
+
+        Lanes and their group know each other, so that memory would otherwise wait for Python's
+        collector of cycles, which counts objects and not bytes.
+        """
+        for lane in self._lanes:
+            lane.data = lane.data[:0].copy()
+
     def nbytes(self) -> int:
         """Bytes of all lanes."""
         return sum(lane.data.nbytes for lane in self._lanes)

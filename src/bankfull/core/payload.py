@@ -39,4 +39,5 @@ def compact(log: Log, position: int, slots: Slots, slack: int, spare: int) -> Lo
             column.expire(int(numbers[count - 1]) + 1)
         numbers, times = numbers[count:], times[count:]
     whole[mine[order], m.ROW] = np.arange(log.lanes.end, fresh.lanes.end)
+    log.lanes.release()
     return fresh

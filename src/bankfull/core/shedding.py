@@ -92,6 +92,8 @@ class Shedding:
             n in self.bagger.joins or keys.is_exact(j.types) for n, j in enumerate(plan.joins)
         ]
         self.work = Work(no_arrivals(joins))
+        #: Room for results, used again and again: megabytes that come and go leave gaps in memory.
+        self.found = new_output(_RESULTS)
         self.watch: Watch | None = None
         self._prepare(budget)
         self.guessed = recall.is_guessed(plan)
@@ -192,15 +194,13 @@ class Shedding:
     ) -> list[pa.RecordBatch]:
         """Process what was taken in until all is done or the allowance is used up."""
         output = backlog.give(allowance)
-        room = _RESULTS
         if self.has_work and self.steered[2] == -NEVER:
             self.steered[2] = self.work.arrivals.times[self.work.next]
         while self.has_work and not allowance.is_used_up:
             self._follow_share()
             stop = self._piece_end(self.work.next)
             self._make_room(self.work.next, stop)
-            found = new_output(room)
-            before, work = self.work.next, self.work
+            before, work, found = self.work.next, self.work, self.found
             work.next, count, compared, why = shed_join(
                 work.arrivals, work.bags, self.memory, self.policy, self.rules, found, before, stop
             )
@@ -209,7 +209,7 @@ class Shedding:
                 wanted = len(self.plan.joins) + int(work.bags.sizes[:, work.next :][:, :1].sum())
                 self.slots.forget_idle(self.rules.budget, wanted)
             if why == OUTPUT_FULL and self.work.next == before:
-                room *= 2  # one tuple has more results than fit
+                self.found = new_output(2 * len(found.times))  # one tuple has more than fit
                 continue
             self._watch(before, found, count)
             self._steer()
@@ -219,6 +219,8 @@ class Shedding:
             output += backlog.give(allowance)
             counts[self.plan.joins[0].name].compared += compared
         if not self.has_work and not backlog:
+            if len(self.found.times) > _RESULTS:
+                self.found = new_output(_RESULTS)
             self.work = Work(no_arrivals(len(self.plan.joins)))
             self.slots.tidy_items()
             self._compact()

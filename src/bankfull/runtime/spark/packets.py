@@ -43,7 +43,7 @@ def cut_by_bytes(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
     """Cut rows into pieces of about this many bytes at most; a row is never cut.
 
     >>> rows = pa.RecordBatch.from_pydict({"text": ["x" * 1000] * 10})
-    >>> [piece.num_rows for piece in cut_by_bytes(rows, 4000)]
+    >>> [piece.num_rows for piece in cut_by_bytes(rows, 4100)]
     [4, 4, 2]
     """
     each = max(1, rows.num_rows * most // max(1, rows.nbytes))
