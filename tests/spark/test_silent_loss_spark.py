@@ -94,3 +94,22 @@ def test_a_batch_join_has_no_idle_streams(spark: Any, tmp_path: Path) -> None:
     given = [bf.stream(frame, time="t", name=n, late=600, idle=300) for n in "ab"]
     joined = bf.join(*given, on="k", within=10, buckets=2)
     assert joined.count() == 20_000
+
+
+def test_bad_text_and_bad_times_are_set_aside_in_one_file(runner: Fresh, tmp_path: Path) -> None:
+    """Text that is not UTF-8 is handed on as bytes, beside rows whose text is text."""
+    spark = runner()
+    raw = [b"fine", b"\xff\xfe", b"fine", b"fine"]
+    left = pa.table({"t": [1, 2, None, 3], "k": [1, 1, 1, 1], "raw": raw})
+    a = _stream(spark, "a", "t long, k long, raw binary", [left])
+    b = _stream(spark, "b", "t long, k long", [left.select(["t", "k"])])
+    text = a.selectExpr("t", "k", "CAST(raw AS STRING) AS text")
+    given = [bf.stream(text, time="t", name="a"), bf.stream(b, time="t", name="b")]
+    aside = tmp_path / "aside"
+    spark.drain(bf.join(*given, on="k", within=5, buckets=1, quarantine=str(aside)))
+    found = spark.spark.read.parquet(str(aside / "a"))
+    rows = found.selectExpr("reason", "CAST(text AS BINARY) AS raw").collect()
+    assert sorted((row.reason, bytes(row.raw)) for row in rows) == [
+        ("null time", b"fine"),
+        ("text is not UTF-8", b"\xff\xfe"),
+    ]

@@ -82,7 +82,8 @@ class Aside:
             for batch in batches:
                 told = self._told(batch)
                 if told.num_rows:
-                    self._writer(stream, told.schema).write_batch(told)
+                    writer = self._writer(stream, told.schema)
+                    writer.write_batch(_alike(told, writer.schema))
 
     def close(self) -> None:
         """Write the files: under hidden names, then they are given their own at once."""
@@ -117,6 +118,15 @@ class Aside:
         while name in rows.schema.names:
             name += "_"
         return rows.append_column(name, pa.array([self._batch] * rows.num_rows, pa.int64()))
+
+
+def _alike(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows with the types of those before: text that is not UTF-8 comes as bytes."""
+    columns = [
+        values if values.type == field.type else values.view(field.type)
+        for values, field in zip(rows.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _place(path: str) -> tuple[fs.FileSystem, str]:
