@@ -92,11 +92,16 @@ class World:
             time += dice.choice([0, 0, 1, 1, 2, 9])
             drawn.append((time, dice.randrange(2)))
         items = dice.choice([4, 8, 20])
-        self.arrivals = [
-            Arrival(stream, at, tuple(self.key(join, items) for join in self.joins), worth, seq)
-            for seq, (at, stream) in enumerate(sorted(drawn))
-            for worth in [float(dice.choice([1, 1, 2, 5, 100]))]
-        ]
+        self.arrivals: list[Arrival] = []
+        #: Tuples without any key, by the one before which they come: no join can use them.
+        self.useless: list[Arrival] = []
+        for at, stream in sorted(drawn):
+            keys = tuple(self.key(join, items) for join in self.joins)
+            worth = float(dice.choice([1, 1, 2, 5, 100]))
+            useful = any(key is not None for key in keys)
+            (self.arrivals if useful else self.useless).append(
+                Arrival(stream, at, keys, worth, len(self.arrivals))
+            )
 
     def key(self, join: JoinSpec, items: int) -> Any:
         """Draw a set, now and then none, an empty one or a large one; or a plain key."""
@@ -137,7 +142,9 @@ class World:
     def batch(self, arrivals: list[Arrival], ended: bool) -> Batch:
         """Return arrivals as a batch."""
         rows: dict[str, list[dict[str, Any]]] = {"a": [], "b": []}
-        for one in arrivals:
+        numbers = {one.seq for one in arrivals}
+        useless = [one for one in self.useless if one.seq in numbers]
+        for one in sorted(arrivals + useless, key=lambda one: (one.time, one.stream)):
             row = {"t": one.time, "v": one.importance, "seq": one.seq}
             for join, key in zip(self.joins, one.keys, strict=True):
                 if isinstance(join, SetJoin) and key is not None:

@@ -20,9 +20,9 @@ keep in too little memory is in ``oracle.optimum``.
 ([(0, 0), (1, 1)], 0.5)
 """
 
-from bankfull.oracle.arrivals import accepted, fates
+from bankfull.oracle.arrivals import accepted, fates, useless
 from bankfull.oracle.joining import exact
 from bankfull.oracle.scoring import recall, surplus
 from bankfull.oracle.values import plain
 
-__all__ = ["accepted", "exact", "fates", "plain", "recall", "surplus"]
+__all__ = ["accepted", "exact", "fates", "plain", "recall", "surplus", "useless"]

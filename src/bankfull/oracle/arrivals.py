@@ -5,7 +5,7 @@ Rules, in this order, row by row as they arrive:
 1. *quarantined*: no time; a time that 64-bit arithmetic has no room for; a weight of a present
    item that is null, NaN or infinite. Such rows leave no trace.
 2. *late*: earlier than the largest accepted time of the same stream by more than its bound.
-3. *accepted*: everything else.
+3. *accepted*: everything else. Of these, rows without a key are *useless*: purged, not stored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 
 from bankfull.oracle.values import NANOSECONDS, plain, unit_ns
-from bankfull.spec import Duration, Query, Rows, Similar, Ticks
+from bankfull.spec import Duration, Join, Query, Rows, Similar, Ticks
 
 Fate = Literal["quarantined", "late", "accepted"]
 Tables = Mapping[str, pa.Table]
@@ -63,6 +63,34 @@ def arrivals(query: Query, streams: Tables) -> dict[str, list[Arrival]]:
         tuples = [Arrival(_sure(when[row]), position, row) for row in kept[stream.name]]
         ordered[stream.name] = sorted(tuples)
     return ordered
+
+
+def useless(query: Query, streams: Tables) -> dict[str, int]:
+    """Count the accepted rows of each stream that no join can use: a null where it compares.
+
+    A window of rows counts rows, with or without a key: where there is one, none is useless.
+    """
+    counts = {}
+    for name, rows in accepted(query, streams).items():
+        joins = [join for join in query.joins if name in join.streams]
+        counted = any(isinstance(window, Rows) for join in joins for window in join.windows)
+        nulls = {
+            column: streams[name][column].is_null().to_pylist()
+            for join in joins
+            for column in _compared(join, name)
+        }
+        counts[name] = 0
+        for row in rows:
+            lacking = [any(nulls[c][row] for c in _compared(join, name)) for join in joins]
+            counts[name] += all(lacking) and not counted
+    return counts
+
+
+def _compared(join: Join, name: str) -> tuple[str, ...]:
+    """Return the columns of a stream that a join compares."""
+    sides = join.predicate.sides
+    side = sides[join.streams.index(name)] if len(sides) > 1 else sides[0]
+    return (side,) if isinstance(side, str) else side
 
 
 def times(column: pa.ChunkedArray) -> list[int | None]:

@@ -67,6 +67,7 @@ def check_subset(case: Case, splits: Splits = None, seed: int | None = None) -> 
 def check_conservation(case: Case, splits: Splits = None, seed: int | None = None) -> Result:
     """Every row is accounted for after every batch, and at the end as the oracle says."""
     result = run(case, splits, seed, each=lambda joined: joined.ledger.check())
+    useless = oracle.useless(case.query, case.tables)
     for name, fates in oracle.fates(case.query, case.tables).items():
         count, decided = result.ledger["streams"][name], Counter(fates)
         wanted = {
@@ -77,7 +78,7 @@ def check_conservation(case: Case, splits: Splits = None, seed: int | None = Non
             "shed": 0,
             "waiting": 0,
             "evicted": 0,
-            "purged": 0,
+            "purged": useless[name],
             "spilled": 0,
         }
         found = {field: count[field] for field in wanted}
