@@ -166,7 +166,11 @@ def joined(query: Query, frames: Mapping[str, Any], buckets: int | None = None) 
     """Write a query as a user would, over these DataFrames."""
     streams = {
         stream.name: bf.stream(
-            frames[stream.name], name=stream.name, time=stream.time, late=stream.late
+            frames[stream.name],
+            name=stream.name,
+            time=stream.time,
+            late=stream.late,
+            idle=stream.idle,
         )
         for stream in query.streams
     }

@@ -112,3 +112,16 @@ def test_pieces_by_bytes_hold_all_rows() -> None:
     for most in (1, 500, 10**9):
         pieces = list(cut_by_bytes(rows, most))
         assert pa.Table.from_batches(pieces).to_pylist() == rows.to_pylist()
+
+
+@pytest.mark.parametrize("overload", ["block", bf.shed(bf.tuples(3000), keep="fifo")])
+def test_large_results_leave_in_small_pieces(overload: object) -> None:
+    """One tuple with many partners and a large payload: 140 MB of results, a few at a time."""
+    large = pa.table({"t": [0], "k": [1], "text": ["x" * 70_000]})
+    many = pa.table({"t": np.arange(2000), "k": np.ones(2000, np.int64)})
+    streams = [bf.stream(large, time="t", name="a"), bf.stream(many, time="t", name="b")]
+    count = 0
+    for batch in bf.join(*streams, on="k", within=5000, overload=overload):
+        assert batch.nbytes < 5_000_000
+        count += batch.num_rows
+    assert count == 2000

@@ -179,6 +179,7 @@ def _stream(stream: Stream, table: pa.Table, lengths: list[int] | None) -> Any:
         late=stream.late,
         importance=stream.importance,
         unique=list(stream.unique) or None,
+        idle=stream.idle,
     )
 
 

@@ -128,8 +128,13 @@ def _size(length: Window) -> int:
 
 @st.composite
 def _streams(draw: st.DrawFn, clock: Clock, names: Sequence[str]) -> list[Stream]:
+    """Invent streams. ``idle`` changes nothing where no source is ever without rows."""
     shared = draw(st.booleans())
-    return [Stream(name, "t" if shared else f"t_{name}", draw(clock.lates())) for name in names]
+    idles = st.none() | clock.lates()
+    return [
+        Stream(name, "t" if shared else f"t_{name}", draw(clock.lates()), idle=draw(idles))
+        for name in names
+    ]
 
 
 @st.composite
