@@ -98,9 +98,17 @@ def streamed(plan: Layout, given: dict[str, pa.RecordBatch], seed: int) -> tuple
     resolved = plan.plan()
     lives = {key: Live.fresh(resolved) for key in plan.keys}
     count, output = given["a"].num_rows, Counter[str]()
-    cuts = sorted({0, count, *map(int, dice.integers(0, count, dice.integers(0, 25)))})
-    for begin, end in pairwise(cuts):
-        rows = {name: table.slice(begin, end - begin) for name, table in given.items()}
+    inner = np.sort(dice.integers(0, count, dice.integers(0, 25)))
+    # Streams are cut at different places, less than a window apart: one may be without rows.
+    cuts = {
+        name: [0, *np.sort((inner + dice.integers(-20, 20, len(inner))).clip(0, count)), count]
+        for name in given
+    }
+    for turn in range(len(inner) + 1):
+        rows = {
+            name: table.slice(int(cuts[name][turn]), int(cuts[name][turn + 1] - cuts[name][turn]))
+            for name, table in given.items()
+        }
         for key, some in packets(plan, rows, dice).items():
             for outcome in _steps(resolved, lives[key], Gathered(resolved, some)):
                 for batch in outcome.output:
@@ -110,7 +118,7 @@ def streamed(plan: Layout, given: dict[str, pa.RecordBatch], seed: int) -> tuple
 
 @pytest.mark.parametrize("title", SHEDS)
 def test_any_cut_gives_the_same(title: str) -> None:
-    for seed in range(2):
+    for seed in range(1):
         given = tables(seed)
         plan = layout(title, 1 if title == "rows" else 4)
         output, ledgers = streamed(plan, given, 100)

@@ -128,5 +128,6 @@ def test_a_folder_that_cannot_be_is_refused(spark: Any) -> None:
         with pytest.raises(PlanError, match=rf"quarantine='{path}'.*give one"):
             bf.join(*streams, on="k", within="1 minute", quarantine=path)
     table = pa.table({"t": [1], "k": [1]})
+    streams = [bf.stream(table, time="t", name=name) for name in "ab"]
     with pytest.raises(PlanError, match="on_quarantine="):
-        bf.join(*[bf.stream(table, time="t")] * 2, on="k", within=1, quarantine="/tmp/x")
+        bf.join(*streams, on="k", within=1, quarantine="/tmp/x")

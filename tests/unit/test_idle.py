@@ -109,7 +109,7 @@ def test_an_idle_stream_holds_the_others_back_no_longer_than_allowed(
     assert ledger.emitted == (16 + 21 if idle is None else 16)
 
 
-def test_what_waits_for_a_quiet_stream_is_bounded_by_the_budget() -> None:
+def test_what_waits_for_a_quiet_stream_is_bounded() -> None:
     """Without ``idle`` the waiting rows would grow without end under a budget."""
     state = begin(Stream("a", "t"), Stream("b", "t"), memory=bf.tuples(40), keep="fifo")
     for start_at in range(0, 2000, 20):
@@ -120,3 +120,23 @@ def test_what_waits_for_a_quiet_stream_is_bounded_by_the_budget() -> None:
         assert counts.stored <= 40
     outcome = step(state, Batch({"b": rows([10, 1999])}))
     assert outcome.ledger.streams["b"].late == 1
+
+
+def test_a_stream_that_is_quiet_for_less_than_a_window_is_waited_for() -> None:
+    """A crash lets Spark take two files of a stream at once, and none in the next micro-batch."""
+    fresh = {"a": rows(np.arange(100)), "b": rows(np.arange(90))}
+    budget = {"memory": bf.tuples(10), "keep": "fifo"}
+    found = []
+    for batches in (
+        [Batch(fresh), Batch({"b": rows(np.arange(90, 100))}, quiet=frozenset(["a"]))],
+        [Batch({"a": fresh["a"]}, quiet=frozenset(["b"])), Batch({"b": rows(np.arange(100))})],
+    ):
+        state = begin(Stream("a", "t"), Stream("b", "t"), within=100, **budget)
+        rows_out = []
+        for batch in batches:
+            for one in step(state, batch).output:
+                rows_out += one.to_pylist()
+        assert not any(counts.late for counts in state.ledger.streams.values())
+        found.append(rows_out)
+    assert found[0] == found[1]
+    assert len(found[0]) > 50

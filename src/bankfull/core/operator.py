@@ -292,16 +292,22 @@ def _pass_crowded(state: State, shedding: Shedding, batch: Batch) -> None:
     """Stop waiting for streams that have nothing to give when what waits exceeds the budget.
 
     Rows wait for their turn across all streams. A stream that goes quiet without ``idle`` would
-    let them grow without end, so the oldest of them are processed when they no longer fit; what
-    the quiet stream brings from before then is late.
+    let them grow without end. So where they no longer fit the budget, the oldest are processed
+    that are further than a window ahead of what the quiet stream may still bring; what it brings
+    from before then is late. Within a window nothing is passed over: which stream was read last
+    when a step began must not decide.
     """
     quiet = [s for s in state.inputs if s.plan.name in batch.quiet and not s.has_ended]
     held = [s.reorder for s in state.inputs if s.reorder is not None]
     excess = shedding.excess([reorder.rows for reorder in held]) if quiet else 0
-    if excess:
-        times = np.sort(np.concatenate([reorder.times for reorder in held]))
-        for source in quiet:
-            source.promised = max(source.promised, int(times[excess - 1]) + 1)
+    if not excess:
+        return
+    times = np.sort(np.concatenate([reorder.times for reorder in held]))
+    furthest = max(source.heard for source in state.inputs)
+    spans = [span for join in state.plan.joins for span in join.span if span < NEVER]
+    for source in quiet:
+        kept = furthest - max(spans, default=0) - source.plan.late
+        source.promised = max(source.promised, min(int(times[excess - 1]) + 1, kept))
 
 
 def _set_batch_aside(

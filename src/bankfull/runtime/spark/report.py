@@ -99,7 +99,15 @@ def metrics_of(progress: Any) -> dict[str, Any]:
 
 
 def _as_dict(metrics: Any) -> Any:
-    return metrics.asDict() if hasattr(metrics, "asDict") else metrics
+    """Return metrics as dictionaries; a micro-batch without rows adds nothing, knows no level."""
+    found = dict(metrics.asDict() if hasattr(metrics, "asDict") else metrics)
+    if found.get(LEDGER):
+        found[LEDGER] = {
+            name: value or 0
+            for name, value in found[LEDGER].items()
+            if value is not None or name.rpartition(".")[2] not in _LEVELS
+        }
+    return found
 
 
 def counts_of(metrics: Any, before: Mapping[str, int] | None = None) -> dict[str, int]:
