@@ -267,14 +267,14 @@ def listen(spark: Any, to: Any) -> Any:
 
 def metrics(progress: Any) -> dict[str, Any]:
     """Return the observed metrics of all joins in a query on Spark, by name, from its progress."""
-    from bankfull.runtime.spark.report import metrics_of
+    from bankfull.runtime.spark.report import counted_metrics
 
     if not isinstance(progress, Mapping) and not hasattr(progress, "observedMetrics"):
         raise SpecError(
             f"metrics() got a {type(progress).__name__}: give a query's progress, e.g. "
             "query.lastProgress"
         )
-    return metrics_of(progress)
+    return counted_metrics(progress)
 
 
 def recall(metrics: Any) -> Any:

@@ -98,16 +98,15 @@ def metrics_of(progress: Any) -> dict[str, Any]:
     return {name: _as_dict(found) for name, found in observed.items() if is_ours(name)}
 
 
+def counted_metrics(progress: Any) -> dict[str, Any]:
+    """Return the same for people to read: a micro-batch without rows adds 0 and knows no level."""
+    return {
+        name: {**found, LEDGER: counts_of(found)} for name, found in metrics_of(progress).items()
+    }
+
+
 def _as_dict(metrics: Any) -> Any:
-    """Return metrics as dictionaries; a micro-batch without rows adds nothing, knows no level."""
-    found = dict(metrics.asDict() if hasattr(metrics, "asDict") else metrics)
-    if found.get(LEDGER):
-        found[LEDGER] = {
-            name: value or 0
-            for name, value in found[LEDGER].items()
-            if value is not None or name.rpartition(".")[2] not in _LEVELS
-        }
-    return found
+    return metrics.asDict() if hasattr(metrics, "asDict") else metrics
 
 
 def counts_of(metrics: Any, before: Mapping[str, int] | None = None) -> dict[str, int]:
