@@ -29,12 +29,14 @@ def resident() -> int:
     return pages * 4096
 
 
-def batches(rows: int, keys: int, seed: int) -> Iterator[pa.RecordBatch]:
+def batches(
+    rows: int, keys: int, seed: int, popular_part: float = 0.004
+) -> Iterator[pa.RecordBatch]:
     """Yield a stream: a row a tick, some of the rows with one popular key."""
     dice = np.random.default_rng(seed)
     for start in range(0, rows, BATCH):
         count = min(BATCH, rows - start)
-        popular = dice.random(count) < 0.004
+        popular = dice.random(count) < popular_part
         numbers = np.where(popular, 0, dice.integers(1, keys, count))
         payload = [f"{number:0100d}" for number in range(start, start + count)]
         yield pa.RecordBatch.from_pydict(
@@ -42,13 +44,15 @@ def batches(rows: int, keys: int, seed: int) -> Iterator[pa.RecordBatch]:
         )
 
 
-def measure(rows: int, window: int, memory: str | None, keep: str) -> dict[str, object]:
+def measure(
+    rows: int, window: int, memory: str | None, keep: str, popular: float
+) -> dict[str, object]:
     """Run a join; return the largest growth, in megabytes."""
     overload = "block" if memory is None else bf.shed(memory, keep=keep)
 
     def joined(count: int) -> bf.Joined:
         streams = [
-            bf.stream(batches(count, 100_000, seed), time="t", name=name)
+            bf.stream(batches(count, 100_000, seed, popular), time="t", name=name)
             for seed, name in enumerate("ab")
         ]
         return bf.join(*streams, on="k", within=window, overload=overload)
@@ -87,5 +91,6 @@ if __name__ == "__main__":
     parser.add_argument("--window", type=int, default=40_000)
     parser.add_argument("--memory", default=None, help='for instance "64 MB"; without: block')
     parser.add_argument("--keep", default="fifo")
+    parser.add_argument("--popular", type=float, default=0.004, help="part with the popular key")
     given = parser.parse_args()
-    print(json.dumps(measure(given.rows, given.window, given.memory, given.keep)))
+    print(json.dumps(measure(given.rows, given.window, given.memory, given.keep, given.popular)))
