@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import rule
-from bankfull.kernels.memory import PRIORITY, TIME, partners_stored
+from bankfull.kernels.memory import partners_stored
 from bankfull.policies import Policy
 
 
@@ -27,9 +27,9 @@ class Youngest(Policy):
 
 @rule(hooks.enter, YoungestState)
 def _enter(policy: YoungestState, memory: Any, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = -float(time)
+    memory.slots[slot].priority = -float(time)
 
 
 def sociable(memory: Any, slot: int, time: int) -> float:
     """A tuple is worth as much as it has partners, and more the younger it is."""
-    return partners_stored(memory, slot) + 1.0 / (1.0 + time - memory.whole[slot, TIME])
+    return partners_stored(memory, slot) + 1.0 / (1.0 + time - memory.slots[slot].time)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bankfull.api import (
         Joined,
         equal,
+        finish,
         join,
         joins,
         listen,
@@ -36,6 +37,7 @@ __all__ = [
     "BankfullError",
     "Joined",
     "equal",
+    "finish",
     "join",
     "joins",
     "listen",

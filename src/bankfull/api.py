@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import isfunction
+from os import PathLike
 from typing import Any
 
 from bankfull.assemble import assemble
@@ -253,7 +254,7 @@ def similar(*sides: str, at_least: float) -> Similar:
 
 def session(name: str = "bankfull", master: str | None = None, **config: object) -> Any:
     """Return a Spark session set up for the join; see ``bankfull.runtime.spark``."""
-    from bankfull.runtime.spark import session as make
+    from bankfull.runtime.spark.session import session as make
 
     return make(name, master, **config)
 
@@ -294,6 +295,22 @@ def recall(metrics: Any) -> Any:
     return recall_of(found)
 
 
+def finish(joined: Any, checkpoint: str | PathLike[str]) -> Any:
+    """Return what a streaming join on Spark would still give if its input ended here.
+
+    Rows wait for their turn under a memory budget and with count windows, and the last ones still
+    wait when a run with ``trigger(availableNow=True)`` is over: the next run may bring rows that
+    come before them. When nothing more will come, this is the rest, as a batch DataFrame with its
+    counts in ``ledger``. ``joined`` is what :func:`join` returned, ``checkpoint`` the query's
+    ``checkpointLocation``. The checkpoint stays as it is: a query that goes on from there gives
+    these rows itself, so keep the rest only if the input has ended.
+    """
+    from bankfull.runtime.spark import finish_frames
+
+    folder = checkpoint if isinstance(checkpoint, str) else str(checkpoint)
+    return finish_frames(joined, checks.text("checkpoint", folder))
+
+
 def rows(count: int) -> Rows:
     """A count window: the most recent ``count`` tuples of a stream are joinable."""
     return Rows(count)
@@ -307,7 +324,7 @@ def _plan(
         checks.function("on_quarantine", on_quarantine)
     if spark.get("buckets") is not None:
         checks.count("buckets", spark["buckets"])
-    frames = [type(given.source).__module__.startswith("pyspark.") for given in streams]
+    frames = [_is_frame(given.source) for given in streams]
     if any(frames) and not all(frames):
         raise PlanError("some streams are Spark DataFrames and others Arrow: give all of one kind")
     if all(frames) and on_quarantine is not None:
@@ -318,6 +335,11 @@ def _plan(
     planned = make(query, streams, spark if all(frames) else on_quarantine)
     planned._bankfull = (query, streams)
     return planned
+
+
+def _is_frame(source: object) -> bool:
+    """Tell whether a source is a Spark DataFrame, or a class of our own that is one."""
+    return any(base.__module__.startswith("pyspark.") for base in type(source).__mro__)
 
 
 def _plan_spark(query: Query, streams: tuple[BoundStream, ...], settings: dict[str, Any]) -> Any:

@@ -30,6 +30,10 @@ class SourceError(BankfullError):
     """A source failed while it was being read."""
 
 
+class StateStoreError(BankfullError):
+    """The engine's state store, to which a runtime wrote, does not answer any more."""
+
+
 class SnapshotError(BankfullError):
     """A snapshot is damaged, foreign or from an unknown version."""
 

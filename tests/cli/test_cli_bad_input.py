@@ -131,9 +131,15 @@ def _bad_lines_job(folder: Path, before: str = "", quarantine: bool = True) -> P
 
 
 def test_bad_lines_are_quarantined_and_good_ones_joined(tmp_path: Path) -> None:
-    code, stdout, _ = run(_bad_lines_job(tmp_path), "--json")
+    code, stdout, stderr = run(_bad_lines_job(tmp_path), "--json")
     assert code == 0
     told = json.loads(stdout)
+    # Late rows are told of at the end, with what would have kept them.
+    (warning,) = stderr.splitlines()
+    assert warning.startswith("warning: stream 'orders': 1 of 6 rows came later than")
+    assert 'late="2 hours" would have kept them all' in warning
+    assert told["lateness"]["orders"]["advice"] == '"2 hours"'
+    assert told["lateness"]["orders"]["longest"] == "1 hour"
     joined = shop.read(tmp_path / "joined.arrow")
     assert sorted(joined["orders_order_id"].to_pylist()) == [1, 3, 9]
     assert sorted(joined["amount"].to_pylist()) == [1.0, 1.0, 2.5]

@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -20,7 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_help_version_and_nothing() -> None:
     top = shop.bankfull("--help").stdout.decode()
-    for command in ("demo", "run", "policies", "bench"):
+    for command in ("demo", "run", "policies", "doctor", "warm", "bench"):
         assert command in top
         told = shop.bankfull(command, "--help")
         assert told.returncode == 0
@@ -81,6 +83,34 @@ def test_demo_joins_every_flight_with_its_weather(engine: str, tmp_path: Path) -
     assert len(told["sample"]) == 5
     for row in told["sample"]:
         assert row["flights_origin"] == row["weather_origin"]
+    _check_burst(told["burst"])
+
+
+def _check_burst(told: dict[str, Any]) -> None:
+    """The second part: an exact join within twelve hours, and a tenth of its memory."""
+    from bankfull.cli.demo_burst import streams
+
+    tables = [table.select(["scheduled", "dest"]) for table in streams().values()]
+    with duckdb.connect() as connection:
+        for name, table in zip("ab", tables, strict=True):
+            connection.register(name, table)
+        (exact,) = connection.execute(
+            "SELECT count(*) FROM a, b WHERE a.dest = b.dest AND "
+            "abs(epoch_us(a.scheduled) - epoch_us(b.scheduled)) <= 43200000000"
+        ).fetchall()[0]
+    assert told["exact_results"] == exact
+    assert told["budget_tuples"] == told["window_rows_max"] // 10
+    times = np.sort(np.concatenate([one["scheduled"].cast(pa.int64()) for one in tables]))
+    within = 43_200_000_000
+    held = [((times >= at - within) & (times <= at)).sum() for at in np.unique(times)]
+    assert told["window_rows_max"] == max(held)
+    random, gain = told["policies"]["random"], told["policies"]["gain"]
+    assert random["results"] < gain["results"] < exact
+    for one in (random, gain):
+        assert one["recall_true"] == round(one["results"] / exact, 4)
+        estimate = one["recall"]
+        assert estimate["low"] <= estimate["estimate"] <= estimate["high"]
+    assert Path(told["picture"]).read_bytes()[:4] == b"\x89PNG"
 
 
 SPARK_FOR_LONG = pytest.param("spark", marks=pytest.mark.soak)
@@ -89,16 +119,24 @@ SPARK_FOR_LONG = pytest.param("spark", marks=pytest.mark.soak)
 @pytest.mark.parametrize("engine", ["embedded", SPARK_FOR_LONG])
 def test_demo_for_people(engine: str, tmp_path: Path) -> None:
     """A narrow page, no noise, and nothing left behind."""
-    done = shop.bankfull("demo", "--engine", engine, COLUMNS="60", TMPDIR=str(tmp_path))
+    picture, scratch = tmp_path / "picture.png", tmp_path / "scratch"
+    scratch.mkdir()
+    done = shop.bankfull(
+        *("demo", "--engine", engine, "--picture", picture), COLUMNS="60", TMPDIR=str(scratch)
+    )
     assert done.returncode == 0
     shown = " ".join(done.stdout.decode().split())
     assert "730,779 pairs in" in shown
     assert "Nothing was lost: all 362,891 rows" in shown
     assert "minutes late on average" in shown
+    assert "bankfull (gain)" in shown
+    assert f"The picture: {picture}" in shown
+    assert "What to try next: bankfull run --help" in shown
     steps = done.stderr.decode().splitlines()
-    assert len(steps) == (9 if engine == "spark" else 0)
+    assert len(steps) == (10 if engine == "spark" else 0)
     assert all(step.startswith(("starting Spark", "micro-batch")) for step in steps)
-    assert list(tmp_path.iterdir()) == []
+    assert list(scratch.iterdir()) == []
+    assert picture.exists()
 
 
 def test_demo_overwrites_nothing(tmp_path: Path) -> None:

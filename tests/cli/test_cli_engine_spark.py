@@ -238,6 +238,10 @@ def test_differential_both_engines_count_the_same(ran: tuple[Path, Told]) -> Non
         assert there == [row[: len(there[0])] for row in here[:3]]
     late = next(line for line in told["untidy", "spark"][2].splitlines() if "orders" in line)
     assert late.split()[3:5] == ["1", "9"]
+    for engine in ("embedded", "spark"):
+        *_, warning = told["untidy", engine][2].strip().splitlines()
+        assert "warning: stream 'orders': 1 of" in warning, engine
+        assert "would have kept them all" in warning, engine
 
 
 @pytest.mark.parametrize(

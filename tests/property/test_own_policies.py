@@ -23,8 +23,8 @@ table = pa.table({"t": range(40), "k": [n % 4 for n in range(40)]})
 sides = [bf.stream(table, time="t", name=n) for n in "ab"]
 joined = bf.join(*sides, on="k", within=30, overload=bf.shed(bf.tuples(4), worth))
 joined.read_all()
-whole = joined._state.shedding.memory.whole
-print(sorted(whole[whole[:, 0] >= 0, 1]))
+slots = joined._state.shedding.memory.slots
+print(sorted(slots.time[slots.stream >= 0]))
 """
 
 
@@ -37,8 +37,8 @@ def stored(keep):
     sides = [bf.stream(one, time="t", name=n) for n, one in (("a", table), ("b", other))]
     joined = bf.join(*sides, on="k", within=100, overload=bf.shed(bf.tuples(3), keep))
     joined.read_all()
-    whole = joined._state.shedding.memory.whole
-    return sorted(whole[whole[:, 0] == 0, 1])
+    slots = joined._state.shedding.memory.slots
+    return sorted(slots.time[slots.stream == 0])
 """
 OWN = """
 from own_policies import Youngest, sociable
@@ -75,10 +75,10 @@ def test_rules_decide_and_are_compiled_once(tmp_path: Path) -> None:
     A second process compiles nothing, and who uses our policies never needs to import the user's,
     nor to compile ours again because of them.
     """
-    first = in_a_child(RUN + OWN + OURS, XDG_CACHE_HOME=str(tmp_path))
+    first = in_a_child(RUN + OWN + OURS, BANKFULL_CACHE_DIR=str(tmp_path))
     assert "compiling" in first
-    assert in_a_child(RUN + OWN + OURS, XDG_CACHE_HOME=str(tmp_path)) == ""
-    assert in_a_child(RUN + OURS, tmp_path, XDG_CACHE_HOME=str(tmp_path)) == ""
+    assert in_a_child(RUN + OWN + OURS, BANKFULL_CACHE_DIR=str(tmp_path)) == ""
+    assert in_a_child(RUN + OURS, tmp_path, BANKFULL_CACHE_DIR=str(tmp_path)) == ""
 
 
 def test_what_cannot_be_found_again_is_refused() -> None:
@@ -90,9 +90,9 @@ def test_what_cannot_be_found_again_is_refused() -> None:
 def test_a_changed_function_is_compiled_anew(tmp_path: Path) -> None:
     """Kernels are kept on disk; who edits a policy must not get the old one back."""
     found = []
-    for body in ("-memory.whole[slot, 1]", "memory.whole[slot, 1]"):
+    for body in ("-memory.slots[slot].time", "memory.slots[slot].time"):
         (tmp_path / "mine.py").write_text(
             f"def worth(memory, slot, time):\n    return float({body})\n"
         )
-        found.append(in_a_child(SCRIPT, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")))
+        found.append(in_a_child(SCRIPT, tmp_path, BANKFULL_CACHE_DIR=str(tmp_path / "cache")))
     assert found[0] != found[1]

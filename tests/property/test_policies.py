@@ -19,12 +19,11 @@ import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import Batch, Budget, State, restore, snapshot, start, step
 from bankfull.core.shedding import Shedding
-from bankfull.kernels import memory as m
 from bankfull.oracle.shedding import TWINS, Arrival, JoinSpec, simulate
 from bankfull.policies import POLICIES, Policy, dgl, gdj, resolve
 from bankfull.spec import Equal, Join, Keep, Query, Shed, Stream, Ticks, Tuples
 from bankfull.testing import check_policy
-from compile_kernels import short
+from compile_kernels import fewer, short
 
 SPAN = 40
 #: What is tried: a policy of ours and its twin.
@@ -158,8 +157,8 @@ class World:
 def stored_seqs(state: State) -> list[int]:
     """Return which tuples are stored, by their place in the canonical order."""
     assert state.shedding is not None
-    whole = state.shedding.memory.whole
-    return sorted(int(seq) for seq in whole[whole[:, m.STREAM] >= 0, m.SEQ])
+    slots = state.shedding.memory.slots
+    return sorted(int(seq) for seq in slots.seq[slots.stream >= 0])
 
 
 def results(output: list[pa.RecordBatch], world: World) -> list[tuple[int, tuple[int, ...]]]:
@@ -217,8 +216,8 @@ def check_trace(name: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> Non
     kept: list[list[int]] = []
 
     def look(shedding: Shedding, start: int, found: Any, count: int) -> None:
-        whole = shedding.memory.whole
-        kept.append([int(seq) for seq in whole[whole[:, m.STREAM] >= 0, m.SEQ]])
+        slots = shedding.memory.slots
+        kept.append([int(seq) for seq in slots.seq[slots.stream >= 0]])
 
     monkeypatch.setattr(Shedding, "_piece_end", lambda shedding, start: start + 1)
     monkeypatch.setattr(Shedding, "_watch", look)
@@ -266,7 +265,8 @@ def test_batch_split_and_recovery_leave_no_trace(name: str) -> None:
 @pytest.mark.parametrize("name", short(sorted(POLICIES)))
 def test_conformance(name: str) -> None:
     """What ``bankfull.testing`` asks of anyone's policy, asked of ours."""
-    check_policy(resolve(Keep(name)), seeds=[0, 1, 2])
+    first = len(name) % 3  # with the compiler off, one of the three
+    check_policy(resolve(Keep(name)), seeds=fewer([first, (first + 1) % 3, (first + 2) % 3]))
 
 
 def test_conformance_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,9 +290,9 @@ def test_bound_and_subset(name: str) -> None:
             assert sorted(found) == sorted(exact)
         assert state.shedding is not None
         buffers = state.shedding.memory.buffers
-        assert (buffers[:, m.USED] <= buffers[:, m.CAPACITY]).all()
-        assert buffers[:, m.USED].sum() == len(stored_seqs(state))
-        assert np.isfinite(state.shedding.memory.real).all()
+        assert (buffers.used <= buffers.capacity).all()
+        assert buffers.used.sum() == len(stored_seqs(state))
+        assert np.isfinite(state.shedding.memory.slots.priority).all()
 
 
 @pytest.mark.parametrize("name", ["gain", "gdj", "s3fifo"])
@@ -314,7 +314,7 @@ def test_forgotten_keys_leave_no_trace_of_the_batches(name: str) -> None:
         budget = bf.shed(memory=bf.tuples(300), keep=name)
         joined = bf.join(*sources, on="k", within=2_000, overload=budget)
         table = joined.read_all()
-        assert joined._state.shedding.memory.now[m.KEYS_USED] < 10_000
+        assert joined._state.shedding.memory.now.keys_used < 10_000
         found.append((sorted(map(str, table.to_pylist())), joined.ledger))
     assert found[0] == found[1]
     assert len(found[0][0]) > 100

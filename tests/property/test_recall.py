@@ -20,7 +20,6 @@ from recall_cases import exact_pairs, exact_worths, pair, run
 import bankfull as bf
 from bankfull.core import Ledger
 from bankfull.errors import PlanError
-from bankfull.kernels import sample as k
 from bankfull.oracle import exact
 from bankfull.spec import Equal, Join, Query, Shed, Stream, Ticks
 
@@ -242,8 +241,8 @@ def test_operators_that_number_alike_do_not_draw_alike() -> None:
         shedding = joined._state.shedding
         assert shedding is not None
         assert shedding.watch is not None
-        whole = shedding.watch.whole
-        kept.append({int(seq) for seq in whole[whole[:, k.STREAM] >= 0, k.SEQ]})
+        sample = shedding.watch.kept
+        kept.append({int(seq) for seq in sample.seq[sample.stream >= 0]})
     chance = 256 / 1000
     assert min(map(len, kept)) > 100
     assert len(kept[0] & kept[1]) < 2 * chance * len(kept[0])

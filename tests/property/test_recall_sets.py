@@ -157,7 +157,7 @@ def test_interval_covers(items: int, skew: float, largest: int) -> None:
             )
             assert got.high - got.low < 0.5, (seed, budget, got)  # not by being useless
             kept = joined._state.shedding.watch.sets
-            assert kept.now[ks.USED] <= ks.ITEMS * 256 + largest
+            assert kept.now.used <= ks.ITEMS * 256 + largest
     assert covered.min() / runs >= 0.92, covered / runs
 
 

@@ -12,9 +12,8 @@ import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import Batch, State, restore, snapshot, start, step
 from bankfull.core.interval import Recall
-from bankfull.core.recall import arrays
+from bankfull.core.named import named
 from bankfull.errors import SpecError
-from bankfull.kernels import sample as k
 from bankfull.spec import Equal, Join, Keep, Query, Shed, Stream, Ticks, Tuples
 
 
@@ -67,16 +66,17 @@ def test_differential_batch_split_and_recovery(target: float | None) -> None:
     assert first.watched is not None
     known = first.watched.recall()
     assert known.low < known.high
-    assert first.watch.now[k.HELD] <= len(first.watch.whole)
-    assert len(first.watch.whole) == (256 if target is None else 4096)
+    assert first.watch.now.held <= len(first.watch.kept)
+    assert len(first.watch.kept) == (256 if target is None else 4096)
     assert first.watch.chance[0] < 1.0
     for other in sheddings[1:]:
         assert other is not None
         assert other.watch is not None
         assert other.watched == first.watched
         assert other.rules.budget == first.rules.budget
-        for ours, theirs in zip(arrays(first.watch), arrays(other.watch), strict=True):
-            assert (ours == theirs).all()
+        theirs = named("watch", other.watch)
+        for name, ours in named("watch", first.watch).items():
+            assert (ours == theirs[name]).all(), name
 
 
 @pytest.mark.parametrize(

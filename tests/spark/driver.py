@@ -13,6 +13,8 @@ from pathlib import Path
 
 from spark_cases import RECOVERY
 from spark_hour import HOURS
+from spark_large import LARGE
+from spark_overload import OVERLOADS
 from spark_runs import joined, read_stream, start
 
 import bankfull as bf
@@ -21,7 +23,8 @@ import bankfull as bf
 def main(folder: Path) -> None:
     """Run the job of a folder."""
     job = json.loads((folder / "job.json").read_text())
-    case = {**RECOVERY, **HOURS}[job["case"]]
+    overloads = {title: one.case() for title, one in OVERLOADS.items()}
+    case = {**RECOVERY, **HOURS, **LARGE, **overloads}[job["case"]]
     spark = bf.session(
         "driver",
         job["master"],

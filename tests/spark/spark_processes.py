@@ -145,7 +145,7 @@ class Job:
             tasks = (self.checkpoint / "state" / "0").glob("[0-9]*")
             return max((_last(task) for task in tasks), default=0) - 1
         folder = self.sink / "_spark_metadata" if what == "sink" else self.checkpoint / what
-        return _last(folder)
+        return _last(folder / "0" if what == "sources" else folder)
 
     def phase(self) -> str:
         """Say in which part of a micro-batch a dead driver died."""

@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from spark_cases import pair, within
+from spark_processes import Job
 from spark_runs import Runner, joined, judge, output_schema
+from spark_undisturbed import SHORT, Undisturbed
 
 from bankfull.spec import Equal
 from bankfull.testing import Case
@@ -44,6 +46,8 @@ class Deployment:
     live_mb: int | None = None
 
 
+#: Spark asks for 450 MB unless it is told to set less aside for itself.
+SMALL_HEAP = {"spark.driver.memory": "128m", "spark.testing.reservedMemory": 16 << 20}
 NOW = {"availableNow": True}
 DEPLOYMENTS = {
     "Kolkata": Deployment({ZONE: "Asia/Kolkata"}, trigger=NOW),
@@ -150,3 +154,10 @@ def test_oracle_deployments(title: str, runner: Callable[[], Runner]) -> None:
             found = run.rows(schema)
     assert len(found) > 20, "the case joins next to nothing"
     judge(case, found)
+
+
+def test_oracle_in_a_small_heap(prepare: Callable[..., Job], undisturbed: Undisturbed) -> None:
+    """A driver of its own, with about the smallest Java heap in which Spark itself works."""
+    job = prepare("equality", SHORT, **SMALL_HEAP)
+    job.finish()
+    undisturbed.check(job.folder, "equality", SHORT)

@@ -8,6 +8,7 @@ micro-batches that bring nothing.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -98,8 +99,13 @@ def test_rows_are_kept_once_with_their_reason(
     # Late rows are told of when they come.
     assert [event.late for event in events] == [{}, *[{"a": 1, "b.c": 1}] * 2, {}]
     told = [record.getMessage() for record in caplog.records if record.name == "bankfull"]
-    assert "1 of stream 'a', 1 of stream 'b.c'" in told[0]
-    assert "micro-batch 1" in told[0]
+    assert len(told) == 4, "one warning for each stream with late rows, in each micro-batch"
+    assert re.search(r"micro-batch 1: stream 'a': 1 of 5 rows.*late=.* would have kept", told[0])
+    assert "times of modification" in told[0], "a fifth of the rows: perhaps read in wrong order"
+    assert "stream 'b.c': 1 of 5 rows" in told[1]
+    assert events[1].lateness["a"]["rows"] == 1
+    assert events[1].lateness["a"]["advice"] in told[0]
+    assert bf.metrics(run.progress[1])["bankfull"]["late"]["a"] == events[1].lateness["a"]
     # The last micro-batch brought nothing: what is stored is stored still.
     assert run.progress[-1]["observedMetrics"]["bankfull"]["ledger"]["a.stored"] is None
     assert [event.counts["a"]["stored"] for event in events] == [3, 5, 5, 5]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import bankfull as bf
+from bankfull.core.text import not_utf8
 from bankfull.errors import BankfullError, DataError, PlanError, SourceError, SpecError
 
 GOOD = pa.table({"t": [1, 2, 3], "k": [1, 2, 3], "tags": [["a"], ["b"], ["c"]]})
@@ -228,3 +229,11 @@ def test_dates_and_zoned_times_can_be_mixed_by_value() -> None:
         pa.table({"t": utc, "k": [1]}), pa.table({"t": paris, "k": [1]}), within="1 second"
     )
     assert run.read_all().num_rows == 1
+
+
+def test_broken_text_behind_a_slice_is_nobodys() -> None:
+    """Items of a list that lie outside of a batch's rows used to hang an empty batch."""
+    cells = pa.array([b"a", b"\xff", b"b"]).view(pa.string())
+    lists = pa.ListArray.from_arrays([0, 1, 2, 3], cells)
+    for start, stop, bad in ((0, 0, []), (3, 3, []), (0, 1, [False]), (0, 3, [False, True, False])):
+        assert not_utf8(lists.slice(start, stop - start)).tolist() == bad

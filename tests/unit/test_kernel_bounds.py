@@ -21,45 +21,77 @@ from bankfull.core import start
 from bankfull.core.share import Share
 from bankfull.errors import PlanError
 from bankfull.kernels.budget import share_out
-from bankfull.kernels.memory import CAPACITY
+from bankfull.kernels.records import BUFFER, records
 from bankfull.policies import POLICIES
 
 #: What runs checked: every kind of split, in tuples and in bytes, over three streams of a few rows.
+#: ``deep`` adds every predicate, several joins at once, importance, sampling, a wanted recall, text
+#: as keys and a larger budget that grows and shrinks its arrays; ``exact`` runs without a budget.
 _RUN = """
 import sys
 import pyarrow as pa
 import bankfull as bf
 
-def stream(name, keys, sets):
-    rows = [i * i % keys for i in range(120)]
-    rows = [[k, k + 1, k + 2] for k in rows] if sets else rows
-    return bf.stream(pa.table({"k": rows, "t": list(range(120))}), time="t", name=name)
+def stream(name, keys, form="number", rows=120):
+    numbers = [i * i % keys for i in range(rows)]
+    form_of = {
+        "number": lambda k: k, "text": lambda k: f"key {k} " * 3,
+        "set": lambda k: [k, k + 1, k + 2],
+        "empty": lambda k: list(range(k % 4)), "weights": lambda k: [(k, 1.0), (k + 1, 0.5)],
+    }[form]
+    kind = pa.map_(pa.int64(), pa.float64()) if form == "weights" else None
+    cells = pa.array([form_of(k) for k in numbers], kind)
+    worth = [10.0 ** (k * 20 % 150) for k in numbers]
+    notes = [b"x" * k for k in numbers]
+    table = pa.table({"k": cells, "t": list(range(rows)), "v": worth, "note": notes})
+    return bf.stream(table, time="t", name=name, importance="v" if keys == 7 else None)
 
-splits = ["unified", "proportional"]
-splits += [{"a": 0.9, "b": 0.05, "c": 0.05}, {"a": 0.3, "b": 0.2, "c": 0.1}]
-def join(on, memory, keep, split="unified", **streams):
-    joined = bf.join(
-        *(stream(name, keys, on != "k") for name, keys in streams.items()), within=30,
-        on=on, overload=bf.shed(memory, keep=keep, split=split),
-    )
+def read(joined, memory):
     for rows in joined:
         pass
     stored = sum(counts.stored for counts in joined.ledger.streams.values())
-    assert memory == "20 KB" or stored <= memory.count, (keep, memory, split)
+    assert exact or isinstance(memory, str) or stored <= memory.count, memory
 
-keep, sets = sys.argv[1:]
+def join(on, memory, split="unified", form="number", rows=120, within=30, more={}, **streams):
+    sides = [stream(name, keys, form, rows) for name, keys in streams.items()]
+    overload = "block" if exact else bf.shed(memory, keep=keep, split=split, **more)
+    read(bf.join(*sides, within=within, on=on, overload=overload), memory)
+
+keep, sets, deep = sys.argv[1], sys.argv[2] == "True", sys.argv[3] == "True"
+exact = keep == "exact"
+splits = ["unified", "proportional"]
+splits += [{"a": 0.9, "b": 0.05, "c": 0.05}, {"a": 0.3, "b": 0.2, "c": 0.1}]
 for memory in (bf.tuples(3), bf.tuples(10), "20 KB"):
     for split in splits:
-        join("k", memory, keep, split, a=7, b=5, c=3)
-    if sets == "True":
-        join(bf.overlap("k", at_least=2), memory, keep, a=7, b=5)
+        join("k", memory, split, a=7, b=5, c=3)
+    if sets:
+        join(bf.overlap("k", at_least=2), memory, form="set", a=7, b=5)
+predicates = [
+    (bf.overlap("k", at_least=1), "set"), (bf.subset("k"), "empty"), (bf.superset("k"), "empty"),
+    (bf.similar("k", at_least=0.4), "weights"),
+]
+for memory in (bf.tuples(3), bf.tuples(50), "8 KB") if deep else ():
+    for split in ("unified", "proportional", {"a": 0.95, "b": 0.05}):
+        join("k", memory, split, form="text", a=7, b=5)
+        for on, form in predicates if sets else ():
+            join(on, memory, split, form, a=7, b=5)
+    for more in ({"sample": 0.3}, {"sample": "unbiased"}, {"recall": 0.9}, {"importance": "sum"}):
+        join("k", memory, more=more, a=7, b=5)
+        if sets:
+            join(bf.overlap("k", at_least=2), memory, form="set", more=more, a=7, b=5)
+    join("k", memory, rows=3000, within=400, a=2000, b=300, c=900)
+    sides = [stream(name, keys) for name, keys in (("a", 7), ("b", 5), ("c", 3))]
+    overload = None if exact else bf.shed(memory, keep=keep)
+    ab = bf.join(*sides[:2], on="k", within=30, name="ab")
+    bc = bf.join(*sides[1:], on="k", within=9, name="bc")
+    read(bf.joins(ab, bc, overload=overload), memory)
 print("done")
 """
 
 
-def _run_checked(policy: str, on_sets: bool) -> None:
+def _run_checked(policy: str, on_sets: bool, deep: bool = False) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _RUN, policy, str(on_sets)],
+        [sys.executable, "-c", _RUN, policy, str(on_sets), str(deep)],
         env={**os.environ, "NUMBA_BOUNDSCHECK": "1"},
         capture_output=True,
         text=True,
@@ -76,9 +108,10 @@ def test_kernels_stay_within_their_arrays() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("policy", ["exact", *sorted(POLICIES)])
 def test_kernels_of_every_policy_stay_within_their_arrays(policy: str) -> None:
-    _run_checked(policy, POLICIES[policy].sets)
+    """Every policy, split and predicate; "exact" is the join without a budget."""
+    _run_checked(policy, policy == "exact" or POLICIES[policy].sets, deep=True)
 
 
 @pytest.mark.uncompiled
@@ -89,9 +122,9 @@ def test_parts_add_up_to_the_whole() -> None:
         count, least = int(draws.integers(1, 7)), int(draws.integers(1, 4))
         weights = draws.random(count) ** draws.integers(0, 9)
         whole = count * least + int(draws.integers(0, 10 ** int(draws.integers(1, 12))))
-        buffers = np.zeros((count, 3), np.int64)
+        buffers = records(count, BUFFER)
         share_out(whole, weights, least, buffers)
-        parts = buffers[:, CAPACITY]
+        parts = buffers.capacity
         assert parts.sum() == whole
         assert parts.min() >= least
         assert (np.diff(parts[np.argsort(weights)]) >= -1).all()  # who weighs more has no less
@@ -120,6 +153,6 @@ def test_a_part_of_a_budget_is_divided_whole(split: Any) -> None:
     assert state.shedding is not None
     for share, whole in ((0.01, 3), (1.0, 40), (0.29, 11), (0.5, 20)):
         state.shedding._resize(Share(share))
-        parts = state.shedding.memory.buffers[:, CAPACITY]
+        parts = state.shedding.memory.buffers.capacity
         assert parts.sum() == whole
         assert parts.min() >= 1

@@ -301,7 +301,7 @@ def test_an_estimator_never_dies() -> None:
     shares = joined._state.shedding.policy.shares
     assert np.isfinite(shares).all()
     assert shares.min() >= 1e-6
-    assert np.isfinite(joined._state.shedding.memory.real).all()
+    assert np.isfinite(joined._state.shedding.memory.slots.priority).all()
 
 
 def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str]) -> None:

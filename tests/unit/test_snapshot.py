@@ -3,6 +3,7 @@ damaged, foreign or unknown is refused with advice. Families: recovery, refusal.
 
 from __future__ import annotations
 
+import hashlib
 import struct
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 
 import bankfull as bf
 from bankfull.assemble import assemble
-from bankfull.core import Batch, Plan, State, restore, snapshot, start, step
+from bankfull.core import Batch, Plan, State, keys, restore, snapshot, start, step
 from bankfull.errors import SnapshotError
+from bankfull.kernels import hashing
 from bankfull.spec import Equal, Join, Overlap, Predicate, Query, Rows, Stream, Ticks, Window
 
 SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.string()), ("tags", pa.list_(pa.string()))])
@@ -96,6 +98,22 @@ def test_foreign_snapshots_are_refused_with_advice() -> None:
         restore(plan(), newer)
     with pytest.raises(SnapshotError, match="not a bankfull snapshot"):
         restore(plan(), b"x" * 100)
+
+
+def test_state_with_other_key_codes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = snapshot(start(plan()))
+    monkeypatch.setattr("bankfull.kernels.hashing.CODES", 0)
+    with pytest.raises(SnapshotError, match="key codes of version 1"):
+        restore(plan(), written)
+
+
+def test_key_codes_are_those_of_their_version() -> None:
+    """Codes are written down: a change of them without a new ``CODES`` would lose matches."""
+    columns = [pa.array([0, 1, -5, 2**60]), pa.array(["", "a", "héllo", "x" * 40])]
+    codes = [keys.encode([column], [column.type])[0] for column in columns]
+    both = keys.encode(columns, [column.type for column in columns])[0]
+    found = hashlib.blake2b(np.stack([*codes, both]).tobytes(), digest_size=8).hexdigest()
+    assert (hashing.CODES, found) == (1, "2691de074ed091b5")
 
 
 def test_the_runtime_goes_on_from_a_snapshot() -> None:

@@ -21,11 +21,13 @@ import typer
 from bankfull.cli.bench import bench
 from bankfull.cli.console import Terminated, tell_failure, tell_interruption
 from bankfull.cli.demo import demo
+from bankfull.cli.doctor import doctor
 from bankfull.cli.lab import lab
 from bankfull.cli.policies import policies
 from bankfull.cli.run import run
+from bankfull.cli.warm import warm
 
-COMMANDS = (demo, run, policies, bench)
+COMMANDS = (demo, run, policies, doctor, warm, bench)
 GROUPS = (lab,)
 
 app = typer.Typer(

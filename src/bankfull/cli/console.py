@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -96,11 +97,28 @@ def tell_interruption(signal: str, code: int) -> int:
     return code
 
 
-def _tell(what: str, message: str) -> None:
+def tell_warnings(warnings: Iterable[str]) -> None:
+    """Tell what went wrong without ending the run, whatever --json and --quiet say."""
+    for warning in warnings:
+        _tell("warning: ", warning, "bold yellow")
+
+
+@contextlib.contextmanager
+def warnings_later() -> Iterator[None]:
+    """Keep the library's logger from the terminal: the command tells the same at its end."""
+    logger, silence = logging.getLogger("bankfull"), logging.NullHandler()
+    logger.addHandler(silence)
+    try:
+        yield
+    finally:
+        logger.removeHandler(silence)
+
+
+def _tell(what: str, message: str, style: str = "bold red") -> None:
     from rich.text import Text
 
     with contextlib.suppress(OSError, UnicodeEncodeError):
-        messages().print(Text.assemble((what, "bold red"), message), soft_wrap=True)
+        messages().print(Text.assemble((what, style), message), soft_wrap=True)
 
 
 def _forget_output() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
@@ -13,14 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bankfull as bf
-from bankfull.cli import flights
+from bankfull.cli import demo_burst_spark, flights
+from bankfull.cli.demo_burst import POLICIES, Burst, streams
 from bankfull.cli.demo_story import Delays, Story
 from bankfull.cli.spark_line import Line
 from bankfull.cli.spark_session import quiet_session, require
 from bankfull.core import JoinLedger, Ledger, StreamLedger
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 #: Files a stream, hence micro-batches: enough to see it move, few enough for a slow machine.
@@ -71,49 +75,103 @@ class Account:
         )
 
 
-def tell(told: Line, keep: Path | None) -> Story:
-    """Write the streams, join them on Spark, and look at what came out."""
+class Stage:
+    """One Spark session for both parts of the demo, and the folder that their files are in."""
+
+    def __init__(
+        self, spark: SparkSession, folder: Path, start_s: float, compiled: Callable[[], None]
+    ) -> None:
+        self._spark, self._folder, self._start_s = spark, folder, start_s
+        self._compiled = compiled
+
+    def join_exactly(self, told: Line) -> Story:
+        """Write flights and weather as files, join them, and look at what came out."""
+        tables = {"flights": flights.departures(), "weather": flights.weather()}
+        flights.write_slices(self._folder, tables, SLICES)
+        account = Account()
+        began = time.perf_counter()
+        _run(self._spark, self._folder, tables, account, told)
+        seconds = time.perf_counter() - began
+        told.say("reading a sample", 1.0, passing=True)
+        delays, seen, rows_out = _look(self._spark, self._folder / "pairs")
+        account.ledger.check()
+        if rows_out != account.ledger.emitted:
+            raise bf.BankfullError(
+                f"the sink holds {rows_out:,} pairs and the ledger counted "
+                f"{account.ledger.emitted:,}: please report this"
+            )
+        more = {"start_s": round(self._start_s, 3), "micro_batches": account.batches}
+        return Story(
+            "spark",
+            tables["flights"].num_rows,
+            tables["weather"].num_rows,
+            account.ledger,
+            rows_out,
+            seconds,
+            account.stored_max,
+            delays,
+            seen,
+            more,
+        )
+
+    def join_within_a_tenth(self, told: Line) -> Burst:
+        """Join departures within a tenth of the memory, by two policies side by side."""
+        told.say("compiling both policies for this machine, once", 0.0, passing=True)
+        self._compiled()
+        told.say("both queries start", 0.0, passing=True)
+        return demo_burst_spark.run(self._spark, self._folder / "burst", streams(), told)
+
+
+@contextlib.contextmanager
+def opened(told: Line, keep: Path | None) -> Iterator[Stage]:
+    """Start Spark; what the policies need is compiled meanwhile, where it is not there yet."""
     require()
-    tables = {"flights": flights.departures(), "weather": flights.weather()}
-    with tempfile.TemporaryDirectory(prefix="bankfull-", ignore_cleanup_errors=True) as made:
+    with (
+        tempfile.TemporaryDirectory(prefix="bankfull-", ignore_cleanup_errors=True) as made,
+        _compiling(POLICIES) as ready,
+    ):
         scratch = Path(made)
-        folder = keep or scratch / "data"
-        flights.write_slices(folder, tables, SLICES)
         told.say("starting Spark, which takes a few seconds")
         began = time.perf_counter()
         with quiet_session("bankfull demo", scratch) as spark:
-            start_s = time.perf_counter() - began
-            account = Account()
-            began = time.perf_counter()
-            _run(spark, folder, tables, account, told)
-            seconds = time.perf_counter() - began
-            told.say("reading a sample", 1.0, passing=True)
-            delays, seen, rows_out = _look(spark, folder / "pairs")
-    account.ledger.check()
-    if rows_out != account.ledger.emitted:
-        raise bf.BankfullError(
-            f"the sink holds {rows_out:,} pairs and the ledger counted "
-            f"{account.ledger.emitted:,}: please report this"
+            yield Stage(spark, keep or scratch / "data", time.perf_counter() - began, ready)
+
+
+@contextlib.contextmanager
+def _compiling(policies: Sequence[str]) -> Iterator[Callable[[], None]]:
+    """Compile policies in processes of their own; give a function that waits for them.
+
+    Otherwise every worker of Spark would compile the same kernels for itself.
+    """
+    code = "import sys; from bankfull.warm import *; compile_now(Kernels('keys', sys.argv[1]))"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, policy],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
-    more = {"start_s": round(start_s, 3), "micro_batches": account.batches}
-    return Story(
-        "spark",
-        tables["flights"].num_rows,
-        tables["weather"].num_rows,
-        account.ledger,
-        rows_out,
-        seconds,
-        account.stored_max,
-        delays,
-        seen,
-        more,
-    )
+        for policy in policies
+    ]
+
+    def wait() -> None:
+        for one in started:
+            one.wait()  # one that failed is compiled by the workers, who say why they cannot
+
+    try:
+        yield wait
+    finally:
+        for one in started:
+            one.kill()
+        wait()
 
 
 def _run(
     spark: SparkSession, folder: Path, tables: dict[str, pa.Table], account: Account, told: Line
 ) -> None:
-    read = {name: _stream(spark, folder / name, table) for name, table in tables.items()}
+    read = {
+        name: demo_burst_spark.stream(spark, folder / name, table) for name, table in tables.items()
+    }
     pairs = bf.join(
         bf.stream(read["flights"], time="scheduled", name="flights"),
         bf.stream(read["weather"], time="observed", name="weather"),
@@ -137,13 +195,6 @@ def _run(
             )
     finally:
         started.stop()
-
-
-def _stream(spark: SparkSession, folder: Path, table: pa.Table) -> DataFrame:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    reader = spark.readStream.schema(from_arrow_schema(flights.in_spark(table).schema))
-    return reader.option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
 def _finished(query: StreamingQuery) -> Iterator[Any]:

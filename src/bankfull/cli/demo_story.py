@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,9 @@ from rich.table import Table
 
 from bankfull.cli.summary import streams_table
 from bankfull.core import Ledger
+
+if TYPE_CHECKING:
+    from bankfull.cli.demo_burst import Burst
 
 _SAMPLE_ROWS = 5
 _POOR_MILES = 1.0
@@ -144,6 +147,24 @@ class Story:
                 _shown(row["visib"]),
             )
         return table
+
+
+def burst_table(burst: Burst) -> Table:
+    """Lay out what each policy found: the recall as estimated, beside the truth."""
+    called = {"random": "random dropping", "gain": "bankfull (gain)"}
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("within a tenth", no_wrap=True)
+    for heading in ("found", "true recall", "estimated recall (95 %)"):
+        table.add_column(heading, justify="right")
+    for name, outcome in burst.outcomes.items():
+        told = outcome.estimate()
+        table.add_row(
+            called[name],
+            f"{outcome.results:,}",
+            f"{burst.true_recall(name):.3f}",
+            f"{told['estimate']:.3f} ({told['low']:.3f} to {told['high']:.3f})",
+        )
+    return table
 
 
 def _shown(value: float | None, missing: str = "-", digits: int | None = None) -> str:

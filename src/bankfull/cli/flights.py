@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import zipfile
+from datetime import datetime
+from functools import lru_cache
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -22,19 +24,34 @@ from bankfull.runtime.embedded.files import SinkError
 _MISSING = pyarrow.csv.ConvertOptions(strings_can_be_null=True)
 
 
-def departures() -> pa.Table:
-    """Return every scheduled departure of 2013, in order of its time; delays in minutes."""
+@lru_cache(maxsize=1)
+def _flights() -> pa.Table:
+    """Return every scheduled departure of 2013, in order of its time."""
     with zipfile.ZipFile(_folder() / "flights.csv.zip") as archive:
         name = next(found for found in archive.namelist() if found.endswith("flights.csv"))
         with archive.open(name) as file:
             table = pyarrow.csv.read_csv(file, convert_options=_MISSING)
     hour = pc.cast(table["time_hour"], pa.timestamp("s", "UTC"))
     past = pc.cast(pc.multiply(table["minute"], 60), pa.duration("s"))
-    columns = {
-        "scheduled": pc.add(hour, past),
-        **{name: table[name] for name in ("carrier", "flight", "origin", "dest", "dep_delay")},
-    }
-    return pa.table(columns).sort_by("scheduled")
+    return table.append_column("scheduled", pc.add(hour, past)).sort_by("scheduled")
+
+
+def departures() -> pa.Table:
+    """Return every scheduled departure of 2013, in order of its time; delays in minutes."""
+    names = ("scheduled", "carrier", "flight", "origin", "dest", "dep_delay")
+    return _flights().select(names)
+
+
+def departures_from(origin: str, first: datetime, last: datetime) -> pa.Table:
+    """Return the departures from one airport in a stretch of the year."""
+    table = _flights()
+    times = table["scheduled"]
+    inside = pc.and_(
+        pc.greater_equal(times, pa.scalar(first, times.type)),
+        pc.less(times, pa.scalar(last, times.type)),
+    )
+    chosen = pc.and_(inside, pc.equal(table["origin"], origin))
+    return table.filter(chosen).select(["scheduled", "carrier", "flight", "dest"])
 
 
 def weather() -> pa.Table:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bankfull.cli.console import Json, Quiet, messages, print_json, refusals
+from bankfull.cli.console import (
+    Json,
+    Quiet,
+    messages,
+    print_json,
+    refusals,
+    tell_warnings,
+    warnings_later,
+)
 from bankfull.cli.spark_engine import Choice, Engine
 
 if TYPE_CHECKING:
@@ -127,6 +135,7 @@ def _run_spark(job: Job, json: bool, quiet: bool, overwrite: bool) -> None:
         print_json(_report(job, outcome, outcome.ledger(), outcome.unreadable))
     elif not quiet:
         _print_spark(job, outcome)
+    tell_warnings(map(str, outcome.lateness.values()))
 
 
 def _print_spark(job: Job, outcome: Outcome) -> None:
@@ -159,6 +168,7 @@ def _run(job: Job, json: bool, quiet: bool, explain: bool, overwrite: bool) -> N
         opened(job, overwrite) as execution,
         open_sink(job.output.path, job.output.format, execution.joined.schema, overwrite) as sink,
         progress(execution, shown=not (json or quiet)),
+        warnings_later(),
     ):
         execution.run(sink)
     if json:
@@ -168,6 +178,7 @@ def _run(job: Job, json: bool, quiet: bool, explain: bool, overwrite: bool) -> N
         from bankfull.cli.summary import print_summary
 
         print_summary(messages(), execution, job.output.path)
+    tell_warnings(map(str, execution.joined.lateness.values()))
 
 
 def _print_plan(job: Job, execution: Execution, json: bool) -> None:
@@ -183,12 +194,14 @@ def _report(
     from bankfull.cli.execute import Execution
 
     seconds = done.seconds
+    lateness = done.joined.lateness if isinstance(done, Execution) else done.lateness
     return {
         "engine": "embedded" if isinstance(done, Execution) else "spark",
         "query": _query(job),
         "ledger": ledger,
         "unreadable": unreadable,
         "notes": done.notes,
+        "lateness": {name: found.as_dict() for name, found in lateness.items()},
         "rows_in": done.rows_in,
         "rows_out": done.rows_out,
         "seconds": round(seconds, 6),

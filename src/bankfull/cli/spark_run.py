@@ -31,7 +31,9 @@ from bankfull.core.operator import Input
 from bankfull.core.plan import NEVER
 from bankfull.runtime.embedded.files import Sink, open_sink
 from bankfull.runtime.embedded.files.reading import BATCH_ROWS
+from bankfull.runtime.embedded.lateness import LateRows
 from bankfull.runtime.spark.report import recall_of
+from bankfull.telemetry.lateness import Lateness
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,6 +57,7 @@ class Outcome:
     start_s: float = 0.0
     notes: list[str] = field(default_factory=list)
     recall: dict[str, Any] | None = None
+    lateness: dict[str, Lateness] = field(default_factory=dict)
     _sheds: bool = False
 
     def take_losses(self, metrics: Any) -> None:
@@ -119,6 +122,7 @@ def _stage(
     """Write what may be joined as Parquet, one folder a stream; returns its columns."""
     schemas = {}
     state = start(execution.joined.plan)
+    late = LateRows(execution.joined.plan)
     for number, entry in enumerate(state.inputs):
         name = entry.plan.name
         outcome.streams[name] = StreamLedger()
@@ -126,7 +130,7 @@ def _stage(
         source = execution.sources[name]
         (scratch / str(number)).mkdir()
         with open_sink(str(scratch / str(number) / "rows.parquet"), "parquet", schema) as sink:
-            for rows in _admitted(execution, entry, outcome.streams[name]):
+            for rows in _admitted(execution, entry, outcome.streams[name], late):
                 sink.write(to_spark(name, rows, schema))
                 told.say(
                     f"reading {name}: {source.rows:,} rows",
@@ -135,16 +139,21 @@ def _stage(
                 )
         outcome.unreadable[name] = source.unreadable
         outcome.rows_in += source.rows
+    outcome.lateness = late.report({n: found.arrived for n, found in outcome.streams.items()})
     return schemas
 
 
-def _admitted(execution: Execution, entry: Input, counts: StreamLedger) -> Iterator[pa.RecordBatch]:
+def _admitted(
+    execution: Execution, entry: Input, counts: StreamLedger, late: LateRows
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a stream that are neither bad nor late, as the operator would say."""
     strict = execution.joined.query.strict
     for batch in execution.sources[entry.plan.name].reader:
         counts.arrived += batch.num_rows
         rows = to_schema(batch, entry.plan.schema)
         found = admit(entry.plan, rows, entry.newest, -NEVER, entry.checks, strict)
+        if found.late:
+            late.note(entry, rows, entry.newest)
         entry.newest = found.newest
         counts.quarantined += found.quarantined
         counts.late += found.late

@@ -25,7 +25,7 @@ from bankfull.errors import BankfullError, PlanError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_JAVA_MIN = 17
+JAVA_MIN = 17
 _NEEDED = ("pyspark", "pandas", "grpc", "google.protobuf")
 _EMBEDDED = "or do it without Spark: --engine embedded"
 _OURS = re.compile(r"bankfull\.errors\.(\w+): (.+)")
@@ -37,24 +37,35 @@ class SparkError(BankfullError):
 
 def require() -> None:
     """Say exactly what to do where Spark or its Java is missing."""
-    missing = [name for name in _NEEDED if not _has(name)]
+    missing = missing_packages()
     if missing:
         raise PlanError(
             f"Spark needs Python packages that are not installed ({', '.join(missing)}): "
             f"run `pip install 'bankfull[demo,spark]'`, {_EMBEDDED}"
         )
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which(str(Path(home, "bin", "java")) if home else "java")
-    version = _version(java) if java else 0
-    if version >= _JAVA_MIN:
+    _, version = find_java()
+    if version >= JAVA_MIN:
         return
+    home = os.environ.get("JAVA_HOME")
     where = f"JAVA_HOME={home}" if home else "the PATH"
     found = f"Java {version}" if version else "none"
     raise PlanError(
-        f"Spark needs Java {_JAVA_MIN} or newer and {where} has {found}: on Debian or Ubuntu run "
-        f"`sudo apt-get update && sudo apt-get install -y openjdk-{_JAVA_MIN}-jre-headless`, "
-        f"elsewhere install any Java {_JAVA_MIN} and set JAVA_HOME to its folder; {_EMBEDDED}"
+        f"Spark needs Java {JAVA_MIN} or newer and {where} has {found}: on Debian or Ubuntu run "
+        f"`sudo apt-get update && sudo apt-get install -y openjdk-{JAVA_MIN}-jre-headless`, "
+        f"elsewhere install any Java {JAVA_MIN} and set JAVA_HOME to its folder; {_EMBEDDED}"
     )
+
+
+def missing_packages() -> list[str]:
+    """Return which of the packages that Spark needs are not there."""
+    return [name for name in _NEEDED if not _has(name)]
+
+
+def find_java() -> tuple[str | None, int]:
+    """Return the Java that Spark would start and its major version, 0 if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(str(Path(home, "bin", "java")) if home else "java")
+    return java, _version(java) if java else 0
 
 
 def _has(name: str) -> bool:

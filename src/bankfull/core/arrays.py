@@ -17,6 +17,7 @@ from bankfull.core.log import Log
 from bankfull.core.plan import JoinPlan, Plan
 from bankfull.kernels import memory as m
 from bankfull.kernels.matches import Arrivals, Output
+from bankfull.kernels.records import JOIN, MEMBERS, STREAM, records
 
 #: The largest importance. The product of five of them, squared for the error of an estimate and
 #: added up over all results, is still a number.
@@ -51,28 +52,28 @@ def same_keys(join: JoinPlan, logs: list[Log], numbers: NDArray[np.int64]) -> ND
     return same
 
 
-def about_streams(plan: Plan, own: bool) -> NDArray[np.int64]:
+def about_streams(plan: Plan, own: bool) -> Any:
     """Describe the streams for the kernel."""
-    about = np.zeros((len(plan.streams), m.STREAM_WORDS), np.int64)
-    about[:, [m.OLDEST, m.NEWEST]] = m.NONE
+    about = records(len(plan.streams), STREAM)
+    about.oldest = about.newest = m.NONE
     for position in range(len(plan.streams)):
         sides = [(j, j.streams.index(position)) for j in plan.joins if position in j.streams]
-        about[position, m.SPAN] = max(join.span[side] for join, side in sides)
-        about[position, m.ROWS] = max(join.rows[side] for join, side in sides)
-        about[position, m.OWN_BUFFER] = position if own else 0
-        about[position, m.WEIGHED] = plan.shed is not None and plan.shed.importance[position] >= 0
+        about[position].span = max(join.span[side] for join, side in sides)
+        about[position].rows = max(join.rows[side] for join, side in sides)
+        about[position].own_buffer = position if own else 0
+        about[position].weighed = plan.shed is not None and plan.shed.importance[position] >= 0
     return about
 
 
-def about_joins(plan: Plan) -> NDArray[np.int64]:
+def about_joins(plan: Plan) -> Any:
     """Describe the joins for the kernel."""
-    about = np.zeros((len(plan.joins), m.JOIN_WORDS), np.int64)
+    about = records(len(plan.joins), JOIN)
     for number, join in enumerate(plan.joins):
         width = len(join.streams)
-        about[number, m.WIDTH] = width
-        about[number, m.MEMBER : m.MEMBER + width] = join.streams
-        about[number, m.MEMBER_SPAN : m.MEMBER_SPAN + width] = join.span
-        about[number, m.MEMBER_ROWS : m.MEMBER_ROWS + width] = join.rows
+        about[number].width = width
+        about[number].members[:width] = join.streams
+        about[number].spans[:width] = join.span
+        about[number].rows[:width] = join.rows
     return about
 
 
@@ -94,10 +95,16 @@ def concatenate(pieces: list[Arrivals], joins: int) -> Arrivals:
     return Arrivals(*(np.concatenate(values, axis=-1) for values in together))
 
 
-def new_output(room: int) -> Output:
-    """Return room for so many results."""
-    members = np.empty((3, 5, room), np.int64)
-    joins, times = np.empty((2, room), np.int64)
-    return Output(
-        joins, members[0], members[1], members[2], times, np.empty(room), np.zeros(5, np.int64)
-    )
+def longer(values: Any, length: int) -> Any:
+    """Return a longer array of the same kind; what is new is zero."""
+    more = np.zeros((length, *values.shape[1:]), values.dtype).view(type(values))
+    more[: len(values)] = values
+    return more
+
+
+def new_output(room: int, joins: int) -> Output:
+    """Return room for so many results, of so many joins."""
+    rows, slots, arrivals = np.empty((3, MEMBERS, room), np.int64)
+    which, times = np.empty((2, room), np.int64)
+    at, compared = np.zeros(MEMBERS, np.int64), np.zeros((2, joins), np.int64)
+    return Output(which, rows, slots, arrivals, times, np.empty(room), at, compared)

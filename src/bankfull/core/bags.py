@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from bankfull.core import sets
 from bankfull.core.index import unseen
 from bankfull.core.log import Log
+from bankfull.core.named import Arrays, named, refilled
 from bankfull.core.plan import JoinPlan, Plan
 from bankfull.core.sizes import row_bytes
 from bankfull.kernels import memory as m
-from bankfull.kernels.intern import Items
+from bankfull.kernels.records import POST
 from bankfull.kernels.slotsets import EMPTY, Bags
 from bankfull.spec import Equal, Overlap, Similar, Subset
 
@@ -50,22 +51,22 @@ class Bagger:
         self.interners = {number: sets.Interner() for number in self.joins}
         self.weighted = any(isinstance(join.predicate, Similar) for join in self.joins.values())
         #: What a posting takes, with a quarter to spare.
-        self.post_bytes = (4 * m.POST_WORDS + 8 * self.weighted) * 5 // 4
+        self.post_bytes = (POST.itemsize + 8 * self.weighted) * 5 // 4
 
     def __bool__(self) -> bool:
         return bool(self.joins)
 
-    def describe(self, about: NDArray[np.int64], counted: bool) -> NDArray[np.float64]:
+    def describe(self, about: Any, counted: bool) -> NDArray[np.float64]:
         """Write into the joins how they compare; returns the thresholds."""
         at_least = np.zeros(len(about))
         for number, join in self.joins.items():
-            about[number, m.KIND] = m.CONTAINS
+            about[number].kind = m.CONTAINS
             if isinstance(join.predicate, Overlap | Similar):
                 overlap = isinstance(join.predicate, Overlap)
-                about[number, m.KIND] = m.OVERLAP if overlap else m.PRODUCT
+                about[number].kind = m.OVERLAP if overlap else m.PRODUCT
                 at_least[number] = join.predicate.at_least
-            about[number, m.CONTAINED] = join.streams[0 if _first_is_contained(join) else 1]
-            about[number, m.COUNTED] = counted
+            about[number].contained = join.streams[0 if _first_is_contained(join) else 1]
+            about[number].counted = counted
         return at_least
 
     def encode(self, position: int, rows: pa.RecordBatch, log: Log) -> Bags:
@@ -159,16 +160,17 @@ class Bagger:
             changed = True
         return changed
 
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return the numberings, in one order."""
-        return [array for interner in self.interners.values() for array in interner.items]
+    def arrays(self) -> Arrays:
+        """Return the numberings by name."""
+        found: Arrays = {}
+        for number, interner in self.interners.items():
+            found |= named(f"items.{number}", interner.items)
+        return found
 
-    def load(self, arrays: list[NDArray[Any]]) -> int:
-        """Take over what :meth:`arrays` gave, from the front; returns how many that were."""
-        width = len(Items._fields)
-        for place, interner in enumerate(self.interners.values()):
-            interner.items = Items(*arrays[width * place : width * (place + 1)])
-        return width * len(self.interners)
+    def load(self, arrays: Arrays) -> None:
+        """Take over what :meth:`arrays` gave."""
+        for number, interner in self.interners.items():
+            interner.items = refilled(f"items.{number}", interner.items, arrays)
 
     def nbytes(self) -> int:
         """Bytes of the numberings."""

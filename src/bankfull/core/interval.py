@@ -18,7 +18,7 @@ that dropped nothing missed nothing, and adds its E alone.
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 #: The normal quantile of a two-sided interval of 95 %.
 _QUANTILE = 1.959964
@@ -28,7 +28,9 @@ _QUANTILE = 1.959964
 class Recall:
     """Emitted ÷ exact so far, and by importance, each with an interval of 95 %.
 
-    ``sampled_tuples`` is from how many tuples it was estimated.
+    ``sampled_tuples`` is from how many tuples it was estimated. The estimate is about tuples whose
+    turn has come. While others wait (``waiting_tuples``) nobody knows their results, and the lower
+    bounds count them as missing: as many as if results grew with the square of the tuples.
     """
 
     estimate: float
@@ -38,6 +40,25 @@ class Recall:
     importance_low: float
     importance_high: float
     sampled_tuples: int
+    waiting_tuples: int = 0
+
+    def while_waiting(self, waiting: int, processed: int) -> Recall:
+        """Return what is known while tuples wait beside those that were processed.
+
+        >>> known = Recall(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9)
+        >>> half = known.while_waiting(waiting=50, processed=50)
+        >>> half.estimate, half.low, half.high
+        (1.0, 0.25, 1.0)
+        """
+        if not waiting:
+            return self
+        part = (processed / (processed + waiting)) ** 2
+        return replace(
+            self,
+            low=self.low * part,
+            importance_low=self.importance_low * part,
+            waiting_tuples=waiting,
+        )
 
 
 @dataclass(frozen=True, slots=True)

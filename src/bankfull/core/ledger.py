@@ -71,7 +71,19 @@ class Ledger:
     @property
     def recall(self) -> Recall | None:
         """Emitted ÷ exact so far with its interval; None where it cannot be estimated."""
-        return None if self.watched is None else self.watched.recall()
+        if self.watched is None:
+            return None
+        return self.watched.recall().while_waiting(self.waiting, self.processed)
+
+    @property
+    def waiting(self) -> int:
+        """Tuples whose turn has not come."""
+        return sum(s.waiting for s in self.streams.values())
+
+    @property
+    def processed(self) -> int:
+        """Tuples whose turn has come, stored or not."""
+        return sum(s.shed + s.inserted for s in self.streams.values())
 
     @property
     def lost(self) -> int:
@@ -125,6 +137,8 @@ def by_importance(
         stream: {
             what: {name: int(n) for name, n in zip(IMPORTANCE, counts, strict=True) if n}
             for what, counts in zip(("shed", "evicted"), both, strict=True)
+            if counts.any()
         }
         for stream, both in zip(names, lost, strict=True)
+        if both.any()
     }

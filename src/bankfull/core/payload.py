@@ -6,7 +6,6 @@ import numpy as np
 
 from bankfull.core.log import Log
 from bankfull.core.slots import Slots
-from bankfull.kernels import memory as m
 
 #: What is rewritten at a time.
 _PIECE_BYTES, _PIECE_ROWS = 4 << 20, 1 << 15
@@ -18,17 +17,17 @@ def compact(log: Log, position: int, slots: Slots, slack: int, spare: int) -> Lo
     Many are more than a quarter and ``slack`` rows (any, without slack), or as many as take
     ``spare`` bytes more than the stored ones pay for: a few large ones are too much as well.
     """
-    whole = slots.memory.whole
-    mine = np.flatnonzero(whole[:, m.STREAM] == position)
+    stored = slots.memory.slots
+    mine = np.flatnonzero(stored.stream == position)
     if log.stored == mine.size:
         return log
-    paid = int(whole[mine, m.SIZE].sum()) - slots.overhead * mine.size
+    paid = int(stored.cost[mine].sum()) - slots.overhead * mine.size
     few = log.stored <= mine.size + (mine.size // 4 + slack if slack else 0)
     if few and log.nbytes() <= paid + spare:
         return log
-    numbers = whole[mine, m.ROW]
+    numbers = stored.row[mine]
     order = np.argsort(numbers)
-    numbers, times = numbers[order], whole[mine[order], m.TIME]
+    numbers, times = numbers[order], stored.time[mine[order]]
     fresh = Log(log.plan, log.lanes.end)
     # Piece by piece, and the old rows forgotten on the way: both logs at once would take twice the
     # memory that the budget allows.
@@ -38,6 +37,6 @@ def compact(log: Log, position: int, slots: Slots, slack: int, spare: int) -> Lo
         for column in log.columns:
             column.expire(int(numbers[count - 1]) + 1)
         numbers, times = numbers[count:], times[count:]
-    whole[mine[order], m.ROW] = np.arange(log.lanes.end, fresh.lanes.end)
+    stored.row[mine[order]] = np.arange(log.lanes.end, fresh.lanes.end)
     log.lanes.release()
     return fresh

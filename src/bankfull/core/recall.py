@@ -25,11 +25,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bankfull.core.arrays import longer
 from bankfull.core.interval import Watched
 from bankfull.core.plan import NEVER, Plan
 from bankfull.kernels import keptsets as ks
 from bankfull.kernels import memory as m
 from bankfull.kernels import sample as k
+from bankfull.kernels.records import (
+    CHAIN,
+    KEPT,
+    KEPT_POST,
+    KEPT_SET,
+    MEMBERS,
+    POSTS_NOW,
+    SAMPLE_NOW,
+    TOTAL,
+    records,
+)
 from bankfull.spec import Equal
 
 #: Tuples kept aside: this part of the budget, within these bounds.
@@ -61,9 +73,9 @@ def nbytes(plan: Plan, budget: int) -> int:
 def _bytes_each(plan: Plan) -> int:
     """Return what a kept tuple takes at most."""
     joins = len(plan.joins)
-    wide = k.WIDE * joins * any(len(join.streams) > 2 for join in plan.joins)
+    wide = 2 * MEMBERS * joins * any(len(join.streams) > 2 for join in plan.joins)
     listed = 8 * joins * 4  # in arrays of up to four elements for each tuple there is room for
-    kept = 8 * (k.LINKS + k.SINCE + wide + 3 * joins) + listed
+    kept = KEPT.itemsize + (CHAIN.itemsize + 8) * joins + 8 * wide + listed
     if all(isinstance(join.predicate, Equal) for join in plan.joins):
         return kept
     return kept + 8 * (2 * joins + 2) + ks.ITEMS * (16 + 8 + 8 + 8 * joins * 2)
@@ -100,27 +112,35 @@ def new_watch(plan: Plan, sets: m.Sets | None, budget: int) -> k.Watch | None:
     kept = None
     if sets is not None:
         kept = ks.KeptSets(
-            posts=np.zeros((0, 4), np.int32),
+            posts=records(0, KEPT_POST),
             codes=np.zeros(0, np.uint64),
             weights=np.zeros(0),
             chains=_lists(joins, ks.ITEMS * most // 2),
-            heads=np.zeros((0, 2 * joins), np.int64),
+            heads=records((0, joins), KEPT_SET),
             marks=np.zeros(0, np.int64),
             shared=np.zeros(0),
             at_least=sets.at_least,
-            now=np.array([m.NONE, 0, 0], np.int64),
+            now=_now(POSTS_NOW),
         )
     return k.Watch(
-        np.zeros((0, k.LINKS + 2 * joins), np.int64),
-        np.zeros((0, k.SINCE + (k.WIDE * joins if wide else 0))),
+        records(0, KEPT),
+        records((0, joins), CHAIN),
+        np.zeros((0, joins if wide else 0, MEMBERS, 2)),
         np.zeros((0, joins), np.uint64),
         _lists(joins, most),
         np.zeros(len(plan.streams), np.int64),
-        np.array([m.NONE, 0, 0], np.int64),
+        _now(SAMPLE_NOW),
         np.ones(1),
-        np.zeros((3, 5)),
+        records(3, TOTAL),
         kept,
     )
+
+
+def _now(kind: np.dtype[Any]) -> Any:
+    """Return a record that says that nothing is free, nothing held."""
+    now = records(1, kind)[0]
+    now.free = m.NONE
+    return now
 
 
 def _lists(joins: int, most: int) -> NDArray[np.int64]:
@@ -135,24 +155,28 @@ def with_room(watch: k.Watch, slots: int, largest: int, weighted: bool) -> k.Wat
 
 
 def _with_slots(watch: k.Watch, slots: int) -> k.Watch:
-    have = len(watch.whole)
+    have = len(watch.kept)
     if slots <= have:
         return watch
-    whole = _longer(watch.whole, slots, m.NONE)
-    whole[have:, k.LINKS] = [*range(have + 1, slots), int(watch.now[k.FREE])]
-    watch.now[k.FREE] = have
-    kept = watch.sets
-    if kept is not None:
-        kept = kept._replace(
-            heads=_longer(kept.heads, slots, m.NONE),
-            marks=_longer(kept.marks, slots),
-            shared=_longer(kept.shared, slots),
+    kept = longer(watch.kept, slots)
+    kept.stream[have:] = m.NONE
+    kept.next[have:] = [*range(have + 1, slots), int(watch.now.free)]
+    watch.now.free = have
+    sets = watch.sets
+    if sets is not None:
+        heads = longer(sets.heads, slots)
+        heads.first[have:] = m.NONE
+        sets = sets._replace(
+            heads=heads,
+            marks=longer(sets.marks, slots),
+            shared=longer(sets.shared, slots),
         )
     return watch._replace(
-        whole=whole,
-        real=_longer(watch.real, slots),
-        codes=_longer(watch.codes, slots),
-        sets=kept,
+        kept=kept,
+        chains=longer(watch.chains, slots),
+        since=longer(watch.since, slots),
+        codes=longer(watch.codes, slots),
+        sets=sets,
     )
 
 
@@ -160,40 +184,22 @@ def _with_items(watch: k.Watch, slots: int, largest: int, weighted: bool) -> k.W
     """Have postings for all slots, and for a set that comes when all of them are taken."""
     kept = watch.sets
     have, now = len(kept.posts), kept.now
-    wanted = max(ks.ITEMS * slots, int(now[ks.USED]), largest) + largest
+    wanted = max(ks.ITEMS * slots, int(now.used), largest) + largest
     if wanted <= have:
         return watch
-    posts = _longer(kept.posts, wanted, m.NONE)
-    posts[have:, ks.NEXT] = [*range(have + 1, wanted), int(now[ks.FREE])]
-    now[ks.FREE] = have
-    weights = _longer(kept.weights, wanted) if weighted else kept.weights
-    fresh = kept._replace(posts=posts, codes=_longer(kept.codes, wanted), weights=weights)
+    posts = longer(kept.posts, wanted)
+    posts.kept[have:] = m.NONE
+    posts.next[have:] = [*range(have + 1, wanted), int(now.free)]
+    now.free = have
+    weights = longer(kept.weights, wanted) if weighted else kept.weights
+    fresh = kept._replace(posts=posts, codes=longer(kept.codes, wanted), weights=weights)
     return watch._replace(sets=fresh)
-
-
-def _longer(values: NDArray[Any], size: int, empty: int = 0) -> NDArray[Any]:
-    longer = np.full((size, *values.shape[1:]), empty, values.dtype)
-    longer[: len(values)] = values
-    return longer
-
-
-def arrays(watch: k.Watch | None) -> list[NDArray[Any]]:
-    """Return all arrays in one order."""
-    return [] if watch is None else [*watch[:-1], *(watch.sets or ())]
-
-
-def load(watch: k.Watch, given: list[NDArray[Any]]) -> tuple[k.Watch, int]:
-    """Take over what :func:`arrays` gave, from the front; returns how many that were too."""
-    count, sets = len(watch) - 1, watch.sets
-    if sets is not None:
-        sets = ks.KeptSets(*given[count : count + len(sets)])
-    return k.Watch._make([*given[:count], sets]), count + len(sets or ())
 
 
 def watched(watch: k.Watch, dropped: int) -> Watched:
     """Return what the sample has shown so far; ``dropped`` tuples were shed or evicted."""
-    emitted, worth = (float(watch.totals[row, k.EMITTED]) for row in (k.RESULTS, k.WORTH))
-    sampled = float(watch.now[k.DRAWN])
+    emitted, worth = (float(watch.totals[row].emitted) for row in (k.RESULTS, k.WORTH))
+    sampled = float(watch.now.drawn)
     if not dropped:
         return Watched(sampled=sampled, emitted=emitted, worth=worth)
     # No weight may be taken for smaller than that of one result of a tuple drawn next.
@@ -201,7 +207,7 @@ def watched(watch: k.Watch, dropped: int) -> Watched:
     units = next_one, next_one * (worth / emitted if emitted else 1.0)
     about = []
     for row, unit in zip((k.RESULTS, k.WORTH), units, strict=True):
-        given, lost, variance, largest, seen = map(float, watch.totals[row])
+        given, lost, variance, largest, seen = map(float, watch.totals[row].item())
         about += [given, lost, variance, max(largest, unit) ** 2, seen]
     return Watched(float(dropped), sampled, *about)
 
@@ -227,26 +233,25 @@ def next_budget(watch: k.Watch, target: float, budget: int) -> int:
     little was seen.
     """
     recent = watch.totals[k.RECENT]
-    lost, variance = float(recent[k.LOST]), float(recent[k.VARIANCE])
-    if recent[k.EMITTED] + lost == 0.0:
+    lost, variance = float(recent.lost), float(recent.variance)
+    if recent.emitted + lost == 0.0:
         return budget
-    low = float(recent[k.EMITTED]) / (float(recent[k.EMITTED]) + lost + math.sqrt(variance))
+    low = float(recent.emitted) / (float(recent.emitted) + lost + math.sqrt(variance))
     wanted = budget
     if low < target:
         wanted = max(budget + 1, int(budget * min(_GROW, target / max(low, 1e-9))))
     elif low > target + min(_SLACK * (1.0 - target), _SLACK_MOST):
         wanted = max(1, int(budget * max(_SHRINK, target / low)))
     unsure = target * (1.0 - target) * math.sqrt(variance) > _SURE * lost
-    recent *= 0.25 if wanted > 1.1 * budget else 0.8 if unsure else 0.5
+    fade = 0.25 if wanted > 1.1 * budget else 0.8 if unsure else 0.5
+    watch.totals[k.RECENT] = tuple(fade * value for value in recent.item())
     return wanted
 
 
 __all__ = [
     "PERIOD",
-    "arrays",
     "is_due",
     "is_guessed",
-    "load",
     "nbytes",
     "new_watch",
     "next_budget",

@@ -11,7 +11,7 @@ alike, so that the parts of all operators add up to one without any of them know
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,13 @@ _NONE = -(2**62)
 class Share(NamedTuple):
     """What an operator has of its query's memory budget, where there are others beside it.
 
-    ``memory`` is its part of the budget, ``even`` an even part as a multiple of that.
+    ``memory`` is its part of the budget, ``equal_part`` an equal part as a multiple of that.
     ``sample_share`` is how much of its part it can fill if all operators draw their samples with
     the same chance.
     """
 
     memory: float = 1.0
-    even: float = 1.0
+    equal_part: float = 1.0
     sample_share: float = 1.0
 
 
@@ -48,14 +48,14 @@ def share_of(own: float, total: float, operators: int, least: float) -> Share:
     >>> [share_of(own, 8.0, 4, 0.5).sample_share for own in (6.0, 2.0, 0.0, 0.0)]
     [0.75, 0.5, 0.0, 0.0]
     """
-    even = 1.0 / operators
-    by_load = (1.0 - least) * (own / total if total else even)
-    memory = least * even + by_load
-    return Share(memory, even / memory, by_load / memory if operators > 1 else 1.0)
+    equal = 1.0 / operators
+    by_load = (1.0 - least) * (own / total if total else equal)
+    memory = least * equal + by_load
+    return Share(memory, equal / memory, by_load / memory if operators > 1 else 1.0)
 
 
 def least_part(unbiased: bool) -> float:
-    """Return the least part, in even parts: less where all operators sample with one chance."""
+    """Return the least part, in equal parts: less where all operators sample with one chance."""
     return 0.125 if unbiased else 0.5
 
 
@@ -100,14 +100,13 @@ class Shares:
         own, total = float(self.smoothed[1]), float(self.smoothed[2])
         return share_of(own, total, self.operators, self.least)
 
-    def arrays(self) -> list[NDArray[np.float64] | NDArray[np.int64]]:
-        """Return all that is known."""
-        return [self.smoothed, self.coming]
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that is known, by name."""
+        return {"shares.smoothed": self.smoothed, "shares.coming": self.coming}
 
-    def load(self, arrays: list[NDArray[np.int64]]) -> int:
-        """Take over what :meth:`arrays` gave, from the front; returns how many that were."""
-        self.smoothed, self.coming = arrays[0].astype(np.float64), arrays[1]
-        return 2
+    def load(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take over what :meth:`arrays` gave."""
+        self.smoothed, self.coming = arrays["shares.smoothed"], arrays["shares.coming"]
 
 
 def count_periods(times: NDArray[np.int64], period: int) -> NDArray[np.int64]:

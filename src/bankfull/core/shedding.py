@@ -8,7 +8,6 @@ lives in arrays that are written down whole, so a restored operator decides as i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +28,7 @@ from bankfull.core.index import unseen
 from bankfull.core.interval import Watched
 from bankfull.core.ledger import IMPORTANCE, JoinLedger, StreamLedger, by_importance
 from bankfull.core.log import Log, uncounted
+from bankfull.core.named import Arrays, named, refilled, total_bytes
 from bankfull.core.payload import compact
 from bankfull.core.plan import NEVER, Plan
 from bankfull.core.share import PERIODS, Share, Shares, least_part
@@ -93,7 +93,7 @@ class Shedding:
         ]
         self.work = Work(no_arrivals(joins))
         #: Room for results, used again and again: megabytes that come and go leave gaps in memory.
-        self.found = new_output(_RESULTS)
+        self.found = new_output(_RESULTS, len(self.plan.joins))
         self.watch: Watch | None = None
         self._prepare(budget)
         self.guessed = recall.is_guessed(plan)
@@ -201,7 +201,8 @@ class Shedding:
             stop = self._piece_end(self.work.next)
             self._make_room(self.work.next, stop)
             before, work, found = self.work.next, self.work, self.found
-            work.next, count, compared, why = shed_join(
+            found.compared[0] = 0
+            work.next, count, why = shed_join(
                 work.arrivals, work.bags, self.memory, self.policy, self.rules, found, before, stop
             )
             assert why != SLOTS_FULL, "there is a slot for every tuple of the budget, and one more"
@@ -209,7 +210,9 @@ class Shedding:
                 wanted = len(self.plan.joins) + int(work.bags.sizes[:, work.next :][:, :1].sum())
                 self.slots.forget_idle(self.rules.budget, wanted)
             if why == OUTPUT_FULL and self.work.next == before:
-                self.found = new_output(2 * len(found.times))  # one tuple has more than fit
+                self.found = new_output(
+                    2 * len(found.times), len(self.plan.joins)
+                )  # one tuple has more than fit
                 continue
             self._watch(before, found, count)
             self._steer()
@@ -217,10 +220,11 @@ class Shedding:
                 counts[results.join.name].emitted += results.joined.size
                 backlog.add(results)
             output += backlog.give(allowance)
-            counts[self.plan.joins[0].name].compared += compared
+            for join, compared in zip(self.plan.joins, found.compared[0], strict=True):
+                counts[join.name].compared += int(compared)
         if not self.has_work and not backlog:
             if len(self.found.times) > _RESULTS:
-                self.found = new_output(_RESULTS)
+                self.found = new_output(_RESULTS, len(self.plan.joins))
             self.work = Work(no_arrivals(len(self.plan.joins)))
             self.slots.tidy_items()
             self._compact()
@@ -228,7 +232,7 @@ class Shedding:
 
     def _piece_end(self, start: int) -> int:
         """Return up to where to process now: large sets come few at a time, for they need room."""
-        number = int(self.memory.now[m.SEQ_NEXT])
+        number = int(self.memory.now.seq_next)
         period = self.slots.period(self.rules.budget)
         size = min(period - number % period, len(self.work.left))
         if self.shed.recall is not None:
@@ -258,8 +262,8 @@ class Shedding:
         room = recall.room(self.plan, self.rules.budget)
         largest = int(self.work.bags.sizes[:, start:stop].sum(axis=0).max(initial=0))
         self.watch = recall.with_room(self.watch, room, largest, self.bagger.weighted)
-        first = int(memory.now[m.SEQ_NEXT]) - (stop - start)
-        slots = len(self.watch.whole)
+        first = int(memory.now.seq_next) - (stop - start)
+        slots = len(self.watch.kept)
         watch_join(
             self.watch, room, self.work.arrivals, self.work.bags, start, stop, found, count, first,
             memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
@@ -270,12 +274,12 @@ class Shedding:
         """Look for the memory that gives the recall asked for, at fixed places of the input."""
         if self.shed.recall is None or self.watch is None:
             return
-        seq, time = int(self.memory.now[m.SEQ_NEXT]), int(self.memory.now[m.TIME_NOW])
+        seq, time = int(self.memory.now.seq_next), int(self.memory.now.time_now)
         if seq % recall.PERIOD or not recall.is_due(self.plan, seq, time, self.steered[1:]):
             return
         dropped, budget = self._dropped(), self.rules.budget
         if dropped == self.steered[3]:  # all that came fits: no more is needed than is used
-            budget = max(1, min(budget, int(self.memory.buffers[:, m.USED].sum())))
+            budget = max(1, min(budget, int(self.memory.buffers.used.sum())))
         wanted = recall.next_budget(self.watch, self.shed.recall, budget)
         if dropped == self.steered[3]:
             wanted = min(wanted, budget)
@@ -283,7 +287,8 @@ class Shedding:
         self._set_budget(min(wanted, int(self.steered[0])))
 
     def _dropped(self) -> int:
-        return int(self.memory.streams[:, [m.SHED, m.EVICTED, m.COPIES_LOST]].sum())
+        streams = self.memory.streams
+        return int(sum(map(np.sum, (streams.shed, streams.evicted, streams.copies_lost))))
 
     @property
     def watched(self) -> Watched | None:
@@ -312,14 +317,14 @@ class Shedding:
         mine = (self.work.left == position) & (self.work.arrivals.copies[self.work.next :] == 0)
         queued = int(np.count_nonzero(mine))
         ledger.waiting = waiting + queued
-        ledger.shed, ledger.evicted = int(about[m.SHED]), int(about[m.EVICTED])
-        ledger.expired, ledger.stored = int(about[m.EXPIRED]), int(about[m.STORED])
+        ledger.shed, ledger.evicted = int(about.shed), int(about.evicted)
+        ledger.expired, ledger.stored = int(about.expired), int(about.stored)
         ledger.purged = int(self.purged[position])
         ledger.inserted = ledger.stored + ledger.evicted + ledger.expired + ledger.purged
         if self.plan.streams[position].masked:
-            slots = np.count_nonzero(self.memory.whole[:, m.STREAM] == position)
+            slots = np.count_nonzero(self.memory.slots.stream == position)
             ledger.copies = int(slots) - ledger.stored
-            ledger.copies_lost = int(about[m.COPIES_LOST])
+            ledger.copies_lost = int(about.copies_lost)
 
     def lost_by_importance(self) -> dict[str, dict[str, dict[str, int]]]:
         """Return how many tuples were shed and evicted, by stream and class of importance."""
@@ -329,41 +334,39 @@ class Shedding:
         """Keep payload of stored tuples only."""
         self._compact(slack=0)
 
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return everything that decides, in one order."""
-        own = [value for value in self.policy if isinstance(value, np.ndarray)]
-        budget = np.array([self.rules.budget, *self.steered], np.int64)
-        known = [*recall.arrays(self.watch), *self.bagger.arrays()]
-        shared = [] if self.shares is None else [self.share_until, *self.shares.arrays()]
-        counted = [self.purged, *shared]
-        return [*self.slots.arrays(), *self.rules[-4:], budget, *counted, *known, *own]
-
-    def load(self, arrays: list[NDArray[Any]]) -> None:
-        """Take over what :meth:`arrays` gave."""
-        count = self.slots.load(arrays)
-        self.rules = Rules(*self.rules[:-4], *arrays[count : count + 4])
-        budget = int(arrays[count + 4][0])
-        self.rules = self.rules._replace(budget=budget, room=self._for_tuples(budget))
-        self.steered = arrays[count + 4][1:]
-        self.purged = arrays[count + 5]
-        count += 6
+    def arrays(self) -> Arrays:
+        """Return everything that decides, by name."""
+        budget = np.array([self.rules.budget], np.int64)
+        own = {"budget": budget, "steered": self.steered, "purged": self.purged}
         if self.shares is not None:
-            self.share_until = arrays[count]
-            count += 1 + self.shares.load(arrays[count + 1 :])
+            own |= {"share_until": self.share_until, **self.shares.arrays()}
+        return own | self.bagger.arrays() | self._named()
+
+    def _named(self) -> Arrays:
+        """Return the arrays that lie in named tuples."""
+        found: Arrays = {}
+        for name in ("memory", "rules", "watch", "policy"):
+            found |= named(name, getattr(self, name))
+        return found
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over what :meth:`arrays` gave."""
+        self.slots.memory = refilled("memory", self.memory, arrays)
+        self.policy = refilled("policy", self.policy, arrays)
+        self.watch = refilled("watch", self.watch, arrays)
+        budget = int(arrays["budget"][0])
+        rules: Rules = refilled("rules", self.rules, arrays)
+        self.rules = rules._replace(budget=budget, room=self._for_tuples(budget))
+        self.steered, self.purged = arrays["steered"], arrays["purged"]
+        if self.shares is not None:
+            self.share_until = arrays["share_until"]
+            self.shares.load(arrays)
             self._use_share(self.shares.now())
-        if self.watch is not None:
-            self.watch, more = recall.load(self.watch, arrays[count:])
-            count += more
-        count += self.bagger.load(arrays[count:])
-        own = iter(arrays[count:])
-        values = [next(own) if isinstance(v, np.ndarray) else v for v in self.policy]
-        self.policy = type(self.policy)(*values)
+        self.bagger.load(arrays)
 
     def nbytes(self) -> int:
         """Bytes of payload, slots, keys, the policy's own arrays and tuples kept aside."""
-        arrays: list[NDArray[Any]] = [*self.slots.arrays(), *recall.arrays(self.watch)]
-        arrays += [value for value in self.policy if isinstance(value, np.ndarray)]
-        held = sum(a.nbytes for a in arrays) + self.bagger.nbytes()
+        held = total_bytes(self.memory, self.watch, self.policy) + self.bagger.nbytes()
         return held + sum(log.nbytes() for log in self.logs)
 
     # ------------------------------------------------------------------------------- the arrays
@@ -382,8 +385,8 @@ class Shedding:
             weights = np.array(self.shed.shares)
             if weights.sum() < 1.0 - 1e-9:  # who gives less than all of it away uses less
                 room = max(len(buffers), int(room * weights.sum() + 1e-9))
-        elif self.shed.proportional and buffers[:, m.CAPACITY].all():
-            weights = buffers[:, m.CAPACITY].astype(np.float64)  # as the streams' rates have them
+        elif self.shed.proportional and buffers.capacity.all():
+            weights = buffers.capacity.astype(np.float64)  # as the streams' rates have them
         share_out(room, weights, 1, buffers)
 
     def _for_tuples(self, budget: int) -> int:
@@ -394,7 +397,7 @@ class Shedding:
         """
         if not self.shed.in_bytes:
             return budget
-        own = sum(value.nbytes for value in self.policy if isinstance(value, np.ndarray))
+        own = total_bytes(self.policy)
         newcomers = new_items(budget) * self.bagger.post_bytes if self.bagger else 0
         slack = budget // 24  # of arrays that grow by more than they need
         own += self.slots.sketch_bytes(budget) + recall.nbytes(self.plan, budget)
@@ -405,13 +408,15 @@ class Shedding:
         )
 
     def _use_share(self, share: Share) -> None:
-        self.rules = self.rules._replace(even=share.even, alike=share.sample_share)
+        self.rules = self.rules._replace(
+            equal_part=share.equal_part, sample_share=share.sample_share
+        )
 
     def _resize(self, share: Share) -> None:
         """Use this part of the query's budget; what no longer fits is evicted now."""
         self._use_share(share)
         budget = max(1, int(self.shed.budget * share.memory))
-        if not self.memory.now[m.SEQ_NEXT]:
+        if not self.memory.now.seq_next:
             self._prepare(budget)
         if self.shed.recall is not None:
             self.steered[0] = budget
@@ -428,17 +433,17 @@ class Shedding:
 
     def _make_room(self, start: int, stop: int) -> None:
         period = self.slots.period(self.rules.budget)
-        if int(self.memory.now[m.SEQ_NEXT]) % period == 0 and not self.shed.in_bytes:
+        if int(self.memory.now.seq_next) % period == 0 and not self.shed.in_bytes:
             self.slots.forget_keys(period)
         arrivals = stop - start
-        stored = int(self.memory.buffers[:, m.HEAPED].sum())
+        stored = int(self.memory.buffers.heaped.sum())
         slots = stored + arrivals
         least = self.slots.overhead if self.shed.in_bytes else 1
         slots = min(slots, max(stored, self.rules.room // least))
         items = int(self.work.bags.sizes[:, start:stop].sum())
-        numbers = int(self.memory.now[m.KEYS_USED]) + arrivals * len(self.plan.joins) + items
+        numbers = int(self.memory.now.keys_used) + arrivals * len(self.plan.joins) + items
         if self.shed.in_bytes:
-            numbers = min(numbers, int(self.memory.now[m.KEYS_MOST]))
+            numbers = min(numbers, int(self.memory.now.keys_most))
         self.slots.make_room(slots + 1, numbers, items)
         self.slots.check()
 

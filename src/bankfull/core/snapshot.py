@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 
 from bankfull.core.ledger import Ledger
 from bankfull.core.log import Log, counted_rows
+from bankfull.core.named import Arrays
 from bankfull.core.operator import Input, State
 from bankfull.core.plan import Plan, StreamPlan
 from bankfull.core.times import to_units
 from bankfull.errors import SnapshotError
+from bankfull.kernels import hashing
 from bankfull.spec import digest
 
 _MAGIC = b"bankfull"
-_VERSION = 5
+_VERSION = 6
 _HEAD = struct.Struct("<8sI16sQ")
 
 
@@ -67,6 +69,7 @@ def describe(state: State) -> dict[str, Any]:
         state.shedding.tidy()
     return {
         "query": digest(state.plan.query),
+        "codes": hashing.CODES,
         "ledger": state.ledger.as_dict(),
         "streams": [
             {
@@ -95,7 +98,7 @@ def _revive_shedding(
     header: dict[str, Any],
     held: list[pa.RecordBatch],
     waiting: list[pa.RecordBatch],
-    arrays: list[NDArray[Any]],
+    arrays: Arrays,
 ) -> State:
     """Return a state under a memory budget, which decides as the one written down would have."""
     _check_query(plan, header)
@@ -173,23 +176,28 @@ def _check_query(plan: Plan, header: dict[str, Any]) -> None:
             "the state belongs to another query: restore it with the query that wrote it, "
             "or start this one afresh"
         )
+    if header.get("codes") != hashing.CODES:
+        raise SnapshotError(
+            f"the state has key codes of version {header.get('codes')}, this bankfull has "
+            f"{hashing.CODES}: go on with the version that wrote it, or start afresh"
+        )
 
 
-def write_arrays(arrays: list[NDArray[Any]]) -> tuple[list[Any], bytes]:
+def write_arrays(arrays: Arrays) -> tuple[dict[str, Any], bytes]:
     """Return what arrays are like, as plain data, and their bytes."""
-    about = [[array.dtype.str, list(array.shape)] for array in arrays]
-    return about, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+    about = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
+    return about, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
 
 
-def read_arrays(about: list[Any], data: bytes) -> list[NDArray[Any]]:
+def read_arrays(about: dict[str, Any], data: bytes) -> Arrays:
     """Return the arrays that :func:`write_arrays` wrote."""
-    arrays, position = [], 0
-    for kind, shape in about:
+    arrays, position = {}, 0
+    for name, (kind, shape) in about.items():
         dtype = np.dtype(kind)
         count = int(np.prod(shape))
         flat = np.frombuffer(data, dtype, count, position)
         position += count * dtype.itemsize
-        arrays.append(flat.reshape(shape).copy())
+        arrays[name] = flat.reshape(shape).copy()
     return arrays
 
 

@@ -44,6 +44,8 @@ def bytes_type(kind: pa.DataType) -> pa.DataType:
             return make(kind.value_field.with_type(bytes_type(kind.value_type)))
     if pa.types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, bytes_type(kind.value_type), kind.ordered)
+    if pa.types.is_run_end_encoded(kind):
+        return pa.run_end_encoded(kind.run_end_type, bytes_type(kind.value_type))
     return kind
 
 
@@ -59,6 +61,11 @@ def as_bytes(values: pa.Array) -> pa.Array:
         return pa.DictionaryArray.from_arrays(
             values.indices, as_bytes(values.dictionary), ordered=kind.ordered, safe=False
         )
+    if pa.types.is_run_end_encoded(kind):
+        children = [values.run_ends, as_bytes(values.values)]
+        return pa.RunEndEncodedArray.from_buffers(
+            kind, len(values), [None], 0, values.offset, children
+        )
     return values.view(kind)
 
 
@@ -69,12 +76,14 @@ def not_utf8(values: pa.Array) -> NDArray[np.bool_]:
     are sound are not looked into further.
     """
     bad = np.zeros(len(values), np.bool_)
-    parts = [(0, len(values))] if has_text(values.type) else []
+    if not has_text(values.type) or is_sound(values):
+        return bad
+    parts = [(0, len(values))]
     while parts:
         start, stop = parts.pop()
-        # A copy of just these rows: validation looks at all items behind a list, used or not.
-        part = values if stop - start == len(values) else _copy(values, start, stop)
-        if is_sound(part):
+        # A copy of just these rows: validation looks at all items behind a list, used or not, so
+        # that even a slice without a row may be found unsound.
+        if start == stop or is_sound(_copy(values, start, stop)):
             continue
         if stop - start == 1:
             bad[start] = True

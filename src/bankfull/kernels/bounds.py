@@ -16,12 +16,6 @@ import numpy as np
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import inlined, only_where
 from bankfull.kernels.memory import (
-    HEAPED,
-    OWN_BUFFER,
-    PLACE,
-    PRIORITY,
-    SEQ,
-    SPAN,
     Memory,
     goes_before,
     sift,
@@ -34,23 +28,23 @@ _LONG = 1 << 60
 @only_where(hooks.bounds)
 def least(policy: Any, memory: Memory, buffer: int, time: int) -> Any:
     """Return the tuple with the smallest priority now, of equals the oldest."""
-    heap, real, whole = memory.heap[buffer], memory.real, memory.whole
-    size = memory.buffers[buffer, HEAPED]
+    heap, slots = memory.heap[buffer], memory.slots
+    size = memory.buffers[buffer].heaped
     while True:  # the bound at the top may have been too low for long
         top = heap[0]
-        before = real[top, PRIORITY]
+        before = slots[top].priority
         hooks.weigh(policy, memory, top, time)
-        if not real[top, PRIORITY] > before:
+        if not slots[top].priority > before:
             break
         sift(memory, top)
     chosen, best = heap[0], np.inf
     place = 0
     while True:  # the tree from the top, left before right, without the hopeless subtrees
         slot = heap[place]
-        bound = real[slot, PRIORITY]
-        if bound < best or (bound == best and whole[slot, SEQ] < whole[chosen, SEQ]):
+        bound = slots[slot].priority
+        if bound < best or (bound == best and slots[slot].seq < slots[chosen].seq):
             now = hooks.current(policy, memory, slot, time)
-            if now < best or (now == best and whole[slot, SEQ] < whole[chosen, SEQ]):
+            if now < best or (now == best and slots[slot].seq < slots[chosen].seq):
                 chosen, best = slot, now
             if 2 * place + 1 < size:
                 place = 2 * place + 1
@@ -65,7 +59,7 @@ def least(policy: Any, memory: Memory, buffer: int, time: int) -> Any:
 @inlined
 def bound_again(policy: Any, memory: Memory, buffer: int, time: int) -> None:
     """Give all tuples of a buffer new bounds and build its heap."""
-    size = memory.buffers[buffer, HEAPED]
+    size = memory.buffers[buffer].heaped
     for place in range(size):
         hooks.weigh(policy, memory, memory.heap[buffer, place], time)
     for place in range(size // 2 - 1, -1, -1):
@@ -75,7 +69,7 @@ def bound_again(policy: Any, memory: Memory, buffer: int, time: int) -> None:
 @inlined
 def _sink(memory: Memory, buffer: int, place: int) -> None:
     """Bring the tuple at a place to where it belongs below, in a heap that holds below."""
-    heap, size = memory.heap[buffer], memory.buffers[buffer, HEAPED]
+    heap, size = memory.heap[buffer], memory.buffers[buffer].heaped
     slot = heap[place]
     while 2 * place + 1 < size:
         below = 2 * place + 1
@@ -84,10 +78,10 @@ def _sink(memory: Memory, buffer: int, place: int) -> None:
         if not goes_before(memory, heap[below], slot):
             break
         heap[place] = heap[below]
-        memory.whole[heap[place], PLACE] = place
+        memory.slots[heap[place]].place = place
         place = below
     heap[place] = slot
-    memory.whole[slot, PLACE] = place
+    memory.slots[slot].place = place
 
 
 @inlined
@@ -99,7 +93,7 @@ def horizon(memory: Memory, buffer: int, time: int) -> Any:
     """
     shortest: Any = _LONG
     for stream in range(memory.streams.shape[0]):
-        if memory.streams[stream, OWN_BUFFER] == buffer:
-            shortest = min(shortest, memory.streams[stream, SPAN])
-    ahead = np.int64(shortest / np.sqrt(memory.buffers[buffer, HEAPED] + 1.0))
+        if memory.streams[stream].own_buffer == buffer:
+            shortest = min(shortest, memory.streams[stream].span)
+    ahead = np.int64(shortest / np.sqrt(memory.buffers[buffer].heaped + 1.0))
     return time + np.maximum(ahead, 1)

@@ -7,28 +7,9 @@ from typing import Any, NamedTuple
 
 from bankfull.kernels import hooks, withsets
 from bankfull.kernels.bounds import least as least_bound
-from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, only_where
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel, only_where
 from bankfull.kernels.matches import Arrivals
 from bankfull.kernels.memory import (
-    BUFFER,
-    CAPACITY,
-    COPIES_LOST,
-    COPY,
-    DRAWS,
-    EVICTED,
-    HEAPED,
-    IMPORTANCE,
-    LINKS,
-    MEMBER,
-    OWN_BUFFER,
-    PLACE,
-    ROWS,
-    SHED,
-    SPAN,
-    STREAM,
-    TIME_NOW,
-    USED,
-    WIDTH,
     Memory,
     draw,
     goes_before,
@@ -48,8 +29,8 @@ _DEVIATIONS = 2.0
 class Rules(NamedTuple):
     """What holds for every tuple, and what follows from the streams' rates.
 
-    ``room`` is what the budget leaves for stored tuples. ``even`` and ``alike`` are those of a
-    ``Share``.
+    ``room`` is what the budget leaves for stored tuples. ``equal_part`` and
+    ``sample_share`` are those of a ``Share``.
 
     ``sample[s]`` is the chance of a tuple to be dropped ahead of the policy. Every PERIOD tuples
     ``recent`` (tuples of each stream in a period, then its length in time, both smoothed) gives
@@ -64,55 +45,57 @@ class Rules(NamedTuple):
     room: int
     proportional: bool
     unbiased: bool
-    even: float
-    alike: float
+    equal_part: float
+    sample_share: float
     sample: Float64
     recent: Float64
     period: Int64
     lost: Int64
 
 
-@kernel
+@inner
 def remove(policy: Any, memory: Memory, slot: int, t: int) -> None:
     """Take a stored tuple out of everything."""
     hooks.left(policy, memory, slot)
-    if not hooks.drifts(policy):
+    if not hooks.heap_is_unordered(policy):
         pull(memory, slot)
     else:
         _swap_out(policy, memory, slot)
-    withsets.count_company(memory.sets, policy, memory, slot, t, -1)
-    stream = memory.whole[slot, STREAM]
+    withsets.count_partners(memory.sets, policy, memory, slot, t, -1)
+    stream = memory.slots[slot].stream
     unlink(memory, slot)
-    if hooks.watches_company(policy):
-        tell_company(policy, memory, slot, stream, t)
+    if hooks.wants_partner_changes(policy):
+        tell_partners_changed(policy, memory, slot, stream, t)
 
 
-@only_where(hooks.drifts)
+@only_where(hooks.heap_is_unordered)
 def _swap_out(policy: Any, memory: Memory, slot: int) -> None:
     """Take a tuple out of a heap that is used as a plain list."""
-    buffer = memory.whole[slot, BUFFER]
-    place = memory.whole[slot, PLACE]
-    last = memory.buffers[buffer, HEAPED] - 1
-    memory.buffers[buffer, HEAPED] = last
+    buffer = memory.slots[slot].buffer
+    place = memory.slots[slot].place
+    last = memory.buffers[buffer].heaped - 1
+    memory.buffers[buffer].heaped = last
     moved = memory.heap[buffer, last]
     memory.heap[buffer, place] = moved
-    memory.whole[moved, PLACE] = place
+    memory.slots[moved].place = place
 
 
-@only_where(hooks.watches_company)
-def tell_company(policy: Any, memory: Memory, slot: int, own: int, t: int) -> None:
+@only_where(hooks.wants_partner_changes)
+def tell_partners_changed(policy: Any, memory: Memory, slot: int, own: int, t: int) -> None:
     """Tell all stored tuples that have a key in common with one that it has come or just gone."""
     for join in range(memory.joins.shape[0]):
-        key = memory.whole[slot, LINKS + 3 * join]
+        key = memory.links[slot, join].first
         if key >= 0 and on_keys(memory, join):
-            for member in range(memory.joins[join, WIDTH]):
-                stream = memory.joins[join, MEMBER + member]
+            for member in range(memory.joins[join].width):
+                stream = memory.joins[join].members[member]
                 if stream != own:
                     other = listed(memory, key, stream)
                     while other >= 0:
-                        if hooks.company(policy, memory, other, t) and not hooks.drifts(policy):
+                        if hooks.partners_changed(
+                            policy, memory, other, t
+                        ) and not hooks.heap_is_unordered(policy):
                             sift(memory, other)
-                        other = memory.whole[other, LINKS + 3 * join + 1]
+                        other = memory.links[other, join].older
 
 
 @inlined
@@ -123,16 +106,16 @@ def victim(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> Any:
         return named
     if hooks.bounds(policy):
         return least_bound(policy, memory, buffer, t)
-    if not hooks.drifts(policy):
+    if not hooks.heap_is_unordered(policy):
         return memory.heap[buffer, 0]
     return _weigh_all(policy, memory, buffer, t, seed)
 
 
-@only_where(hooks.drifts)
+@only_where(hooks.heap_is_unordered)
 def _weigh_all(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> Any:
     """Weigh the tuples of a buffer that is in no order, or some of them."""
     heap = memory.heap[buffer]
-    size = memory.buffers[buffer, HEAPED]
+    size = memory.buffers[buffer].heaped
     most = hooks.candidates(policy)
     chosen = heap[0]
     hooks.weigh(policy, memory, chosen, t)
@@ -143,8 +126,8 @@ def _weigh_all(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> A
                 chosen = heap[place]
     else:
         for _ in range(most):
-            memory.now[DRAWS] += 1
-            place = int(draw(seed + 2, memory.now[DRAWS]) * size)
+            memory.now.draws += 1
+            place = int(draw(seed + 2, memory.now.draws) * size)
             hooks.weigh(policy, memory, heap[place], t)
             if goes_before(memory, heap[place], chosen):
                 chosen = heap[place]
@@ -164,18 +147,18 @@ def _class(rules: Rules, importance: float) -> int:
 @inlined
 def count_evicted(memory: Memory, rules: Rules, slot: int) -> None:
     """Write a stored tuple off."""
-    stream, copy = memory.whole[slot, STREAM], memory.whole[slot, COPY]
-    memory.streams[stream, EVICTED] += 1 - copy
-    memory.streams[stream, COPIES_LOST] += copy
-    rules.lost[stream, 1, _class(rules, memory.real[slot, IMPORTANCE])] += 1 - copy
+    stream, copy = memory.slots[slot].stream, memory.slots[slot].is_copy
+    memory.streams[stream].evicted += 1 - copy
+    memory.streams[stream].copies_lost += copy
+    rules.lost[stream, 1, _class(rules, memory.slots[slot].importance)] += 1 - copy
 
 
 @inlined
 def count_shed(memory: Memory, rules: Rules, arrivals: Arrivals, i: int) -> None:
     """Write an arrival off that is not stored."""
     stream, copy = arrivals.streams[i], arrivals.copies[i]
-    memory.streams[stream, SHED] += 1 - copy
-    memory.streams[stream, COPIES_LOST] += copy
+    memory.streams[stream].shed += 1 - copy
+    memory.streams[stream].copies_lost += copy
     rules.lost[stream, 0, _class(rules, arrivals.importance[i])] += 1 - copy
 
 
@@ -185,7 +168,7 @@ def _quota(whole: int, weights: Float64, total: float, i: int) -> float:
 
 
 @kernel
-def share_out(whole: int, weights: Float64, least: int, buffers: Int64) -> None:
+def share_out(whole: int, weights: Float64, least: int, buffers: Records) -> None:
     """Divide ``whole`` among the buffers by weight, all of it, at least ``least`` to each.
 
     A buffer whose part would be smaller gets the least, and the others divide what is left. Parts
@@ -195,7 +178,7 @@ def share_out(whole: int, weights: Float64, least: int, buffers: Int64) -> None:
     count = buffers.shape[0]
     heaviest = 0
     for i in range(count):
-        buffers[i, CAPACITY] = 0  # not settled yet
+        buffers[i].capacity = 0  # not settled yet
         if weights[i] > weights[heaviest]:
             heaviest = i
     total = 0.0
@@ -204,46 +187,46 @@ def share_out(whole: int, weights: Float64, least: int, buffers: Int64) -> None:
         changed = False
         total = 0.0
         for i in range(count):
-            if buffers[i, CAPACITY] == 0:
+            if buffers[i].capacity == 0:
                 total += weights[i]
         for i in range(count):
-            open_ = buffers[i, CAPACITY] == 0 and i != heaviest
+            open_ = buffers[i].capacity == 0 and i != heaviest
             if open_ and not changed and _quota(whole, weights, total, i) < least:
-                buffers[i, CAPACITY] = least
+                buffers[i].capacity = least
                 whole -= least
                 changed = True
     left = whole
     for i in range(count):
-        if buffers[i, CAPACITY] == 0:
-            buffers[i, CAPACITY] = max(int(_quota(whole, weights, total, i)), least)
-            left -= buffers[i, CAPACITY]
+        if buffers[i].capacity == 0:
+            buffers[i].capacity = max(int(_quota(whole, weights, total, i)), least)
+            left -= buffers[i].capacity
     while left > 0:
         best = 0
         most = -math.inf
         for i in range(count):
-            remainder = _quota(whole, weights, total, i) - buffers[i, CAPACITY]
+            remainder = _quota(whole, weights, total, i) - buffers[i].capacity
             if remainder > most:
                 best, most = i, remainder
-        buffers[best, CAPACITY] += 1
+        buffers[best].capacity += 1
         left -= 1
-    buffers[heaviest, CAPACITY] += left  # below zero if a large quotient was rounded up
+    buffers[heaviest].capacity += left  # below zero if a large quotient was rounded up
 
 
 @kernel
 def fit_budget(memory: Memory, policy: Any, rules: Rules) -> None:
     """Evict what no longer fits, after a budget or a share of it has become smaller."""
-    t = memory.now[TIME_NOW]
+    t = memory.now.time_now
     for buffer in range(memory.buffers.shape[0]):
         while (
-            memory.buffers[buffer, HEAPED] > 0
-            and memory.buffers[buffer, USED] > memory.buffers[buffer, CAPACITY]
+            memory.buffers[buffer].heaped > 0
+            and memory.buffers[buffer].used > memory.buffers[buffer].capacity
         ):
             dropped = victim(policy, memory, buffer, t, rules.seed)
             count_evicted(memory, rules, dropped)
             remove(policy, memory, dropped, t)
 
 
-@kernel
+@inner
 def follow_rates(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
     """Divide the budget by the streams' rates, or set the chances at which windows just fit."""
     streams = rules.sample.size
@@ -261,16 +244,16 @@ def follow_rates(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
         for buffer in range(memory.buffers.shape[0]):
             wanted = 0.0
             for s in range(streams):
-                if memory.streams[s, OWN_BUFFER] == buffer:
+                if memory.streams[s].own_buffer == buffer:
                     rate = rules.recent[s] / rules.recent[streams]
-                    spanned = rate * float(memory.streams[s, SPAN])
-                    wanted += min(spanned, float(memory.streams[s, ROWS]))
-            stored = max(memory.buffers[buffer, HEAPED], 1)
-            size = max(float(memory.buffers[buffer, USED]) / stored, 1.0)
-            room = memory.buffers[buffer, CAPACITY] / size
+                    spanned = rate * float(memory.streams[s].span)
+                    wanted += min(spanned, float(memory.streams[s].rows))
+            stored = max(memory.buffers[buffer].heaped, 1)
+            size = max(float(memory.buffers[buffer].used) / stored, 1.0)
+            room = memory.buffers[buffer].capacity / size
             # What is in a window varies by the square root of its mean: few are above this.
-            spare = _DEVIATIONS / math.sqrt(max(room * rules.even, 1.0))
-            room *= rules.alike * max(1.0 - spare, 0.5)
+            spare = _DEVIATIONS / math.sqrt(max(room * rules.equal_part, 1.0))
+            room *= rules.sample_share * max(1.0 - spare, 0.5)
             for s in range(streams):
-                if memory.streams[s, OWN_BUFFER] == buffer:
+                if memory.streams[s].own_buffer == buffer:
                     rules.sample[s] = max(0.0, 1.0 - room / max(wanted, 1.0))

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from numba.core import event
+from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 from numpy.typing import NDArray
 
@@ -20,10 +21,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+#: An array of records, or one record of it: what has which fields is in ``records.py``.
+Records = Any
 
 #: Divisions by zero are numpy's. Kernels make no arrays, so who uses one need not be counted: those
 #: counts, atomic, were half of all the time that shedding took (``docs/decisions/0014``).
 _OPTIONS = {"error_model": "numpy", "_nrt": False}
+
+#: For what only kernels call. To unpack a store of a dozen arrays from Python takes more code, and
+#: longer to compile, than most functions do.
+_UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def kernel(function: Function) -> Function:
@@ -34,13 +41,18 @@ def kernel(function: Function) -> Function:
     return _compile(function)
 
 
+def inner(function: Function) -> Function:
+    """Compile ``function`` like a kernel, for one that only kernels call."""
+    return _compile(function, **_UNWRAPPED)
+
+
 def inlined(function: Function) -> Function:
     """Compile ``function`` into each kernel that calls it.
 
     Passing an array costs seven words; a call in an inner loop with a dozen arrays costs more
     than the search it makes (measured: ten times the whole kernel, ``docs/decisions/0004``).
     """
-    return _compile(function, forceinline=True)
+    return _compile(function, forceinline=True, **_UNWRAPPED)
 
 
 def allocating(function: Function) -> Function:
@@ -58,9 +70,18 @@ def plain(function: Function) -> Function:
 
 def _compile(function: Function, **more: bool) -> Function:
     options: Any = {**_OPTIONS, **more}
-    compiled = numba.njit(nogil=True, **options)(function)
+    compiled: Any = numba.njit(nogil=True, **options)(function)
     cache.keep(compiled)
+    if "no_cpython_wrapper" in more and isinstance(compiled, CPUDispatcher):
+        compiled.__class__ = _Unwrapped
     return cast(Function, compiled)
+
+
+class _Unwrapped(CPUDispatcher):
+    """What only kernels call, compiled. Called from Python it has no way in, and runs as Python."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
 
 
 def hook(stub: Function) -> Function:
@@ -79,7 +100,7 @@ def hook(stub: Function) -> Function:
     def choose(policy: Any, *arguments: Any) -> Any:
         return rules.get(getattr(policy, "instance_class", None), stub)
 
-    options: Any = {**_OPTIONS, "forceinline": True}
+    options: Any = {**_OPTIONS, **_UNWRAPPED, "forceinline": True}
     overload(dispatch, jit_options=options, strict=False)(choose)
     _RULES[dispatch] = rules
     return cast(Function, dispatch)
@@ -104,7 +125,7 @@ def only_where(flag: Callable[..., bool]) -> Callable[[Function], Function]:
             says = _RULES[flag].get(getattr(policy, "instance_class", None))
             return function if says is not None and says(None) else nothing
 
-        options: Any = {**_OPTIONS, "forceinline": True}
+        options: Any = {**_OPTIONS, **_UNWRAPPED, "forceinline": True}
         overload(dispatch, jit_options=options, strict=False)(choose)
         return cast(Function, dispatch)
 

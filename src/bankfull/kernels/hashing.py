@@ -1,8 +1,9 @@
 """64-bit codes of values: what the indexes compare before the real values are compared.
 
 All arithmetic is unsigned and wraps. Constants are odd with well spread bits (the golden ratio
-and two primes near 2**63); nothing depends on their exact value but stored snapshots do not hold
-codes, so they may change between versions.
+and two primes near 2**63). State under a memory budget holds codes, and Spark routes rows to
+buckets by them, so they are part of what is written down: whoever changes a code changes ``CODES``,
+and state with other codes is refused.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, kernel
+from bankfull.kernels.compiler import Int64, inner, kernel
 
+#: The version of all codes.
+CODES = 1
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _PRIME_A = np.uint64(0xFF51AFD7ED558CCD)
 _PRIME_B = np.uint64(0xC4CEB9FE1A85EC53)
@@ -32,7 +35,7 @@ def mix(word: np.uint64) -> np.uint64:
     return word
 
 
-@kernel
+@inner
 def hash_bytes(data: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
     """Hash ``data[start:stop]``, eight bytes at a time."""
     state = mix(np.uint64(stop - start) + GOLDEN)
@@ -58,7 +61,7 @@ def hash_binary(offsets: Int64, data: NDArray[np.uint8], out: NDArray[np.uint64]
         out[i] = hash_bytes(data, offsets[i], offsets[i + 1])
 
 
-@kernel
+@inner
 def hash_words(words: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
     """Code of every row of a matrix of 64-bit words; one word keeps its value unmixed."""
     rows, width = words.shape

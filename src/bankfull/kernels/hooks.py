@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from bankfull.kernels.compiler import hook
-from bankfull.kernels.memory import Memory
+from bankfull.kernels.memory import (
+    Memory,
+)
 
 
 @hook
@@ -20,19 +22,19 @@ def competes(policy: Any) -> bool:
 
 
 @hook
-def watches_agreement(policy: Any) -> bool:
+def wants_agreement(policy: Any) -> bool:
     """Tell whether the policy wants :func:`agreed`."""
     return False
 
 
 @hook
-def watches_company(policy: Any) -> bool:
-    """Tell whether the policy wants :func:`company`."""
+def wants_partner_changes(policy: Any) -> bool:
+    """Tell whether the policy wants :func:`partners_changed`."""
     return False
 
 
 @hook
-def drifts(policy: Any) -> bool:
+def heap_is_unordered(policy: Any) -> bool:
     """Tell whether the heap is in no order: :func:`choose` or :func:`weigh` is asked instead."""
     return False
 
@@ -85,7 +87,7 @@ def matched(policy: Any, memory: Memory, slot: int, time: int) -> bool:
 
 
 @hook
-def company(policy: Any, memory: Memory, slot: int, time: int) -> bool:
+def partners_changed(policy: Any, memory: Memory, slot: int, time: int) -> bool:
     """A tuple that agrees with a stored one was stored or has left. Returns whether ..."""
     return False
 

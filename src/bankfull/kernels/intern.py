@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, allocating, kernel
+from bankfull.kernels.compiler import Int64, allocating, inner, kernel
 from bankfull.kernels.hashing import hash_bytes
 
 #: Sets up to this size are put in order by insertion.
@@ -31,7 +31,7 @@ class Items(NamedTuple):
     known: Int64
 
 
-@kernel
+@inner
 def _same(items: Items, k: int, data: NDArray[np.uint8], start: int, stop: int) -> bool:
     """Whether item k has exactly the bytes ``data[start:stop]``."""
     begin = items.bounds[k - 1]

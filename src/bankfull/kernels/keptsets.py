@@ -16,17 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels import withsets
-from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, rule
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
 from bankfull.kernels.hashing import GOLDEN
 from bankfull.kernels.matches import Arrivals
-from bankfull.kernels.memory import CONTAINED, CONTAINS, KIND, NONE, PRODUCT
-from bankfull.kernels.sample import SEQ, STREAM, Watch, in_window
-from bankfull.kernels.slotsets import Bags, newest_first
+from bankfull.kernels.memory import (
+    CONTAINS,
+    NONE,
+    PRODUCT,
+)
+from bankfull.kernels.sample import (
+    Watch,
+    in_window,
+)
+from bankfull.kernels.slotsets import (
+    Bags,
+    newest_first,
+)
 
-#: Columns of ``posts``: whose it is, its next one, and its neighbours in the chain.
-KEPT, NEXT, OLDER, NEWER = range(4)
-#: Elements of ``now``: the first free posting, how many are not, how many searches there were.
-FREE, USED, TURN = range(3)
 #: Postings for every tuple there is room for.
 ITEMS = 8
 
@@ -37,15 +43,15 @@ class KeptSets(NamedTuple):
     ``marks`` and ``shared`` are room for a search: when a tuple was last met, and what it shared.
     """
 
-    posts: NDArray[np.int32]
+    posts: Records
     codes: NDArray[np.uint64]
     weights: Float64
     chains: Int64
-    heads: Int64
+    heads: Records
     marks: Int64
     shared: Float64
     at_least: Float64
-    now: Int64
+    now: Records
 
 
 @inlined
@@ -56,7 +62,7 @@ def _chain(sets: KeptSets, code: np.uint64, join: int) -> Any:
 
 @rule(withsets.filled, KeptSets)
 def _filled(sets: KeptSets, bags: Bags, i: int, room: int) -> float:
-    wanted = sets.now[USED]
+    wanted = sets.now.used
     if i >= 0:
         for join in range(bags.sizes.shape[0]):
             wanted += bags.sizes[join, i]
@@ -70,87 +76,87 @@ def _keep_items(sets: KeptSets, bags: Bags, i: int, kept: int) -> None:
         start, size = bags.starts[join, i], bags.sizes[join, i]
         following = NONE
         for k in range(start, start + size):
-            post = now[FREE]
-            now[FREE] = posts[post, NEXT]
+            post = now.free
+            now.free = posts[post].next
             chain = _chain(sets, bags.codes[k], join)
             first = sets.chains[chain]
-            posts[post, KEPT], posts[post, NEXT] = kept, following
-            posts[post, OLDER], posts[post, NEWER] = first, NONE
+            posts[post].kept, posts[post].next = kept, following
+            posts[post].older, posts[post].newer = first, NONE
             sets.codes[post] = bags.codes[k]
             if sets.weights.size > 0:
                 sets.weights[post] = bags.weights[k]
             if first >= 0:
-                posts[first, NEWER] = post
+                posts[first].newer = post
             sets.chains[chain] = post
             following = post
-        now[USED] += size
-        sets.heads[kept, 2 * join], sets.heads[kept, 2 * join + 1] = following, size
+        now.used += size
+        sets.heads[kept, join].first, sets.heads[kept, join].items = following, size
 
 
 @rule(withsets.forget_items, KeptSets)
 def _forget_items(sets: KeptSets, kept: int) -> None:
     posts, now = sets.posts, sets.now
     for join in range(sets.at_least.size):
-        post = sets.heads[kept, 2 * join]
-        sets.heads[kept, 2 * join] = NONE
+        post = sets.heads[kept, join].first
+        sets.heads[kept, join].first = NONE
         while post >= 0:
-            older, newer = posts[post, OLDER], posts[post, NEWER]
+            older, newer = posts[post].older, posts[post].newer
             if newer >= 0:
-                posts[newer, OLDER] = older
+                posts[newer].older = older
             else:
                 sets.chains[_chain(sets, sets.codes[post], join)] = older
             if older >= 0:
-                posts[older, NEWER] = newer
-            following = posts[post, NEXT]
-            posts[post, KEPT], posts[post, NEXT] = NONE, now[FREE]
-            now[FREE] = post
-            now[USED] -= 1
+                posts[older].newer = newer
+            following = posts[post].next
+            posts[post].kept, posts[post].next = NONE, now.free
+            now.free = post
+            now.used -= 1
             post = following
 
 
 @rule(withsets.near_items, KeptSets)
 def _near_items(
     sets: KeptSets, watch: Watch, arrivals: Arrivals, bags: Bags, i: int,
-    join: int, joins: Int64, side: int, near: Int64,
+    join: int, joins: Records, side: int, near: Int64,
 ) -> int:  # fmt: skip
     return _search(sets, watch, arrivals, bags, i, join, joins, side, near)
 
 
-@kernel
+@inner
 def _search(
     sets: KeptSets, watch: Watch, arrivals: Arrivals, bags: Bags, i: int,
-    join: int, joins: Int64, side: int, near: Int64,
+    join: int, joins: Records, side: int, near: Int64,
 ) -> int:  # fmt: skip
     """List the kept tuples that agree with an arrival; sums are made in the order of its items."""
     posts, marks, shared, about = sets.posts, sets.marks, sets.shared, joins[join]
     s, t = arrivals.streams[i], arrivals.times[i]
     start, size = bags.starts[join, i], bags.sizes[join, i]
-    turn = sets.now[TURN] + 1
-    sets.now[TURN] = turn
+    turn = sets.now.turn + 1
+    sets.now.turn = turn
     sharing = 0
     for k in range(start, start + size):
         code = bags.codes[k]
         post = sets.chains[_chain(sets, code, join)]
         while post >= 0:
-            kept = posts[post, KEPT]
-            if sets.codes[post] == code and watch.whole[kept, STREAM] != s:
+            kept = posts[post].kept
+            if sets.codes[post] == code and watch.kept[kept].stream != s:
                 if marks[kept] != turn:
                     marks[kept], shared[kept] = turn, 0.0
                     near[sharing] = kept
                     sharing += 1
-                if about[KIND] == PRODUCT:
+                if about.kind == PRODUCT:
                     shared[kept] += bags.weights[k] * sets.weights[post]
                 else:
                     shared[kept] += 1.0
-            post = posts[post, OLDER]
+            post = posts[post].older
     nearby = 0
     for place in range(sharing):
         kept = near[place]
         enough = sets.at_least[join]
-        if about[KIND] == CONTAINS:
-            enough = float(size if about[CONTAINED] == s else sets.heads[kept, 2 * join + 1])
+        if about.kind == CONTAINS:
+            enough = float(size if about.contained == s else sets.heads[kept, join].items)
         if shared[kept] >= enough and in_window(watch, kept, joins, join, side, t):
             near[nearby] = kept
             nearby += 1
-    newest_first(near, nearby, watch.whole[:, SEQ])
+    newest_first(near, nearby, watch.kept)
     return nearby

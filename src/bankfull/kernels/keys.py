@@ -17,16 +17,6 @@ from bankfull.kernels.compiler import Int64, inlined, kernel
 from bankfull.kernels.hashing import GOLDEN
 from bankfull.kernels.memory import (
     EQUAL,
-    HELD,
-    HELD_LEAST,
-    KEY_BYTES,
-    KEYS_EVER,
-    KEYS_MOST,
-    KEYS_USED,
-    KIND,
-    LINKS,
-    SIZE,
-    STREAM,
     Memory,
     first_key,
     held,
@@ -39,16 +29,16 @@ from bankfull.kernels.memory import (
 @inlined
 def key_number(memory: Memory, code: np.uint64, join: int) -> Any:
     """Return the number of a key of a join; a new key gets the next one, and its counts back."""
-    known = memory.now[KEYS_USED]
+    known = memory.now.keys_used
     number = _number(memory, code, join)
     if number == known:
         before = 0.0
-        if memory.sketch.shape[1] > 0 and memory.joins[join, KIND] == EQUAL:
+        if memory.sketch.shape[1] > 0 and memory.joins[join].kind == EQUAL:
             for stream in range(memory.sketch.shape[0]):
                 count = sketch.seen(memory.sketch, stream, _of_join(code, join))
                 memory.stats[number, stream] = count
                 before += count
-        memory.now[KEYS_EVER] += before == 0.0
+        memory.now.keys_ever += before == 0.0
     return number
 
 
@@ -75,8 +65,8 @@ def _number(memory: Memory, code: np.uint64, join: int) -> Any:
     while True:
         number = table[at]
         if number < 0:
-            number = memory.now[KEYS_USED]
-            memory.now[KEYS_USED] = number + 1
+            number = memory.now.keys_used
+            memory.now.keys_used = number + 1
             table[at] = number
             memory.codes[number, 0] = code
             memory.codes[number, 1] = np.uint64(join)
@@ -89,7 +79,7 @@ def _number(memory: Memory, code: np.uint64, join: int) -> Any:
 @kernel
 def number_again(memory: Memory, keep: Int64, codes: NDArray[np.uint64]) -> None:
     """Fill an empty table with the keys numbered ``0`` to ``keep.size``, of the old ``codes``."""
-    memory.now[KEYS_USED] = 0
+    memory.now.keys_used = 0
     for i in range(keep.size):
         _number(memory, codes[keep[i], 0], int(codes[keep[i], 1]))
 
@@ -99,9 +89,9 @@ def extra_bytes(memory: Memory, slot: int, stream: int, alone: bool) -> Any:
     """Return what a newcomer's keys cost: all (``alone``), or those nobody of its stream holds."""
     total = withsets.extra_bytes(memory.sets, memory, slot, stream, alone)
     for join in range(memory.joins.shape[0]):
-        key = memory.whole[slot, LINKS + 3 * join]
+        key = memory.links[slot, join].first
         if key >= 0 and on_keys(memory, join) and (alone or held(memory, key, stream) == 0):
-            total += memory.joins[join, KEY_BYTES]
+            total += memory.joins[join].key_bytes
     return total
 
 
@@ -110,19 +100,19 @@ def keys_fit(memory: Memory, bags: Any, i: int) -> bool:
     """Tell whether an arrival's keys may all be new, and not too many numbers lie idle."""
     now = memory.now
     wanted = memory.joins.shape[0] + withsets.items_of(memory.sets, bags, i)
-    fits = now[KEYS_USED] + wanted <= now[KEYS_MOST]
-    return fits and now[HELD] >= now[HELD_LEAST]  # type: ignore[no-any-return]
+    fits = now.keys_used + wanted <= now.keys_most
+    return fits and now.held >= now.held_least  # type: ignore[no-any-return]
 
 
 @inlined
 def bytes_of(memory: Memory, slot: int) -> float:
     """Return what a stored tuple takes, with its part of the keys that it shares with others."""
-    stream, total = memory.whole[slot, STREAM], float(memory.whole[slot, SIZE])
+    stream, total = memory.slots[slot].stream, float(memory.slots[slot].cost)
     for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KEY_BYTES] > 0:
+        if memory.joins[join].key_bytes > 0:
             place = first_key(memory, slot, join)
             while place >= 0:
                 holders = max(1, held(memory, key_at(memory, join, place), stream))
-                total += memory.joins[join, KEY_BYTES] / holders
+                total += memory.joins[join].key_bytes / holders
                 place = next_key(memory, join, place)
     return total

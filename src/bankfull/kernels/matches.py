@@ -7,23 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
+from bankfull.kernels.compiler import Float64, Int64, inlined, inner
 from bankfull.kernels.memory import (
-    ARRIVED,
-    IMPORTANCE,
-    LINKS,
-    MEMBER,
-    MEMBER_ROWS,
-    MEMBER_SPAN,
     NONE,
-    NTH,
-    ROW,
-    SEQ,
-    SEQ_NEXT,
-    STREAM,
-    TIME,
-    WEIGHED,
-    WIDTH,
     Memory,
     listed,
 )
@@ -52,7 +38,8 @@ class Arrivals(NamedTuple):
 class Output(NamedTuple):
     """Room for results: the join, of every member row, slot and canonical number, time, worth.
 
-    ``at`` is room for a search: where it is in the list of every member.
+    ``at`` is room for a search: where it is in the list of every member. ``compared`` counts, of
+    each join, the comparisons so far and those of the present arrival.
     """
 
     joins: Int64
@@ -62,6 +49,7 @@ class Output(NamedTuple):
     times: Int64
     importance: Float64
     at: Int64
+    compared: Int64
 
 
 @inlined
@@ -83,7 +71,7 @@ def worth_of(combine: int, sum_: float, product: float, low: float, high: float,
     return sum_ / n
 
 
-@kernel
+@inner
 def search(
     memory: Memory, join: int, key: int, s: int, t: int, row: int, importance: float,
     combine: int, out: Output, count: int,
@@ -94,32 +82,28 @@ def search(
     comparisons made.
     """
     about, at = memory.joins[join], out.at
-    width = about[WIDTH]
-    hop = LINKS + 3 * join + 1
+    width = about.width
     own = 0
     for member in range(width):
-        if about[MEMBER + member] == s:
+        if about.members[member] == s:
             own = member
     compared = 0
     j = 1 if own == 0 else 0
-    at[j] = listed(memory, key, about[MEMBER + j])
+    at[j] = listed(memory, key, about.members[j])
     while True:
         x = at[j]
         while x >= 0:
             compared += 1
-            after = memory.streams[about[MEMBER + j], ARRIVED] - memory.whole[x, NTH] - 1
-            if (
-                t - memory.whole[x, TIME] <= about[MEMBER_SPAN + j]
-                and after < about[MEMBER_ROWS + j]
-            ):
+            after = memory.streams[about.members[j]].arrived - memory.slots[x].nth - 1
+            if t - memory.slots[x].time <= about.spans[j] and after < about.rows[j]:
                 break
-            x = memory.whole[x, hop]
+            x = memory.links[x, join].older
         at[j] = x
         if x >= 0:
             deeper = j + 1 + (j + 1 == own)
             if deeper < width:
                 j = deeper
-                at[j] = listed(memory, key, about[MEMBER + j])
+                at[j] = listed(memory, key, about.members[j])
                 continue
             if count == out.times.size:
                 return -1, compared
@@ -128,14 +112,14 @@ def search(
                 if member == own:
                     out.rows[member, count] = row
                     out.slots[member, count] = NONE
-                    out.arrivals[member, count] = memory.now[SEQ_NEXT]
+                    out.arrivals[member, count] = memory.now.seq_next
                     each = importance
                 else:
-                    out.rows[member, count] = memory.whole[at[member], ROW]
+                    out.rows[member, count] = memory.slots[at[member]].row
                     out.slots[member, count] = at[member]
-                    out.arrivals[member, count] = memory.whole[at[member], SEQ]
-                    each = memory.real[at[member], IMPORTANCE]
-                if memory.streams[about[MEMBER + member], WEIGHED]:
+                    out.arrivals[member, count] = memory.slots[at[member]].seq
+                    each = memory.slots[at[member]].importance
+                if memory.streams[about.members[member]].weighed:
                     low, high = min(low, each), max(high, each)
                     total += each
                     product *= each
@@ -148,7 +132,7 @@ def search(
             j = j - 1 - (j - 1 == own)
             if j < 0:
                 return count, compared
-        at[j] = memory.whole[at[j], hop]
+        at[j] = memory.links[at[j], join].older
 
 
 @inlined
@@ -168,8 +152,8 @@ def weigh_pairs(
     """Write the importance of results of an arrival on stream ``s``, with one partner each."""
     for result in range(start, stop):
         partner = max(out.slots[0, result], out.slots[1, result])
-        other = memory.streams[memory.whole[partner, STREAM], WEIGHED] == 1
+        other = memory.streams[memory.slots[partner].stream].weighed == 1
         out.importance[result] = worth_of_pair(
-            combine, importance, memory.streams[s, WEIGHED] == 1,
-            memory.real[partner, IMPORTANCE], other,
+            combine, importance, memory.streams[s].weighed == 1,
+            memory.slots[partner].importance, other,
         )  # fmt: skip

@@ -1,17 +1,17 @@
 """The bounded store of a shedding join: slots for tuples, lists by key, a heap by priority.
 
-A stored tuple is a row of ``whole`` (integers) and ``real`` (floats); free slots form a list.
+A stored tuple is a record of ``slots``, and for each join one of ``links`` (``records.py``); free
+slots form a list.
 Tuples of one stream with one key of one join form a list, newest first; so do all tuples of a
 stream by age. A *buffer* is what a budget bounds: one for all streams, or one a stream; its heap
 has the tuple that goes first at the top: smallest priority, then both ties, then the oldest.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
 policies (``keys.py``); who calls the kernels keeps enough numbers free.
 
-In a join on sets every item of a tuple is a key. A tuple's items are *postings*: rows of ``posts``,
-chained in the order of their values, each in the list of its item and stream, newest first too.
-``whole`` then holds, of a join, the first posting, how many there are, and how many stored tuples
-agree. Free postings form a list. Without such joins there are no ``sets``, and what ``withsets.py``
-adds is not even compiled.
+In a join on sets every item of a tuple is a key. A tuple's items are *postings*, records of
+``posts``, chained in the order of their values, each in the list of its item and stream, newest
+first too; its link names the first. Free postings form a list. Without such joins there are no
+``sets``, and what ``withsets.py`` adds is not even compiled.
 """
 
 from __future__ import annotations
@@ -22,66 +22,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels import withsets
-from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner
 
 NONE = -1
-#: Columns of ``whole``; COPY is 1 if another copy of the tuple is the one that is counted. From
-#: LINKS on three a join: number of the key, next and previous tuple; of a join on sets: first
-#: posting, postings, stored tuples that agree.
-STREAM, TIME, SEQ, ROW, SIZE, NTH, PLACE, OLDER, NEWER, BUFFER, COPY, LINKS = range(12)
-#: Columns of ``real``; notes belong to the policy.
-PRIORITY, TIE, LAST_TIE, IMPORTANCE, NOTE = range(5)
-NOTES = 4
-#: Columns of ``streams``; from STORED on copies are not counted, but for those lost. WEIGHED is 1
-#: if the stream has a column of importance: only then do its tuples count in that of a result.
-OLDEST, NEWEST, ARRIVED, SPAN, ROWS, OWN_BUFFER = range(6)
-STORED, SHED, EVICTED, EXPIRED, COPIES_LOST, WEIGHED = range(6, 12)
-STREAM_WORDS = 12
-#: Columns of ``buffers``.
-USED, CAPACITY, HEAPED = range(3)
-#: Elements of ``now``; of joins on sets: the first free posting, how many are not, the largest mark
-#: given out (``slotsets.py``), how many keys there may be, how many items are held (once for each
-#: stream), and at least how many must be before keys are numbered anew. KEYS_EVER also counts keys
-#: that are forgotten.
-FREE, SEQ_NEXT, TIME_NOW, KEYS_USED, DRAWS = range(5)
-POST_FREE, POSTS_USED, MARKED, KEYS_MOST, HELD, HELD_LEAST, KEYS_EVER = range(5, 12)
-#: Columns of ``joins``: how many streams, then five each of streams, spans, rows; how it compares,
-#: which stream's sets must lie within, what an item of nobody else costs in bytes, and whether
-#: stored tuples that agree are counted.
-WIDTH, MEMBER, MEMBER_SPAN, MEMBER_ROWS = 0, 1, 6, 11
-KIND, CONTAINED, KEY_BYTES, COUNTED = range(16, 20)
-JOIN_WORDS = 20
 #: How a join compares: one key, or sets by items in common, by containment, by inner product.
 EQUAL, OVERLAP, CONTAINS, PRODUCT = range(4)
-#: Columns of ``posts``: tuple, item, older and newer posting of the item, next one of the tuple.
-POST_SLOT, POST_KEY, POST_OLDER, POST_NEWER, POST_NEXT = range(5)
-POST_WORDS = 5
 
 
 class Sets(NamedTuple):
-    """What joins on sets need: postings, their weights, room for a search, thresholds."""
+    """What joins on sets need: postings, their weights, room for a search, thresholds.
 
-    posts: NDArray[np.int32]
+    ``held[slot, join]`` has the number of a tuple's items; ``found`` lists what a search found.
+    """
+
+    posts: Records
     weights: Float64
+    held: Records
     marks: Int64
+    found: Int64
     scores: Float64
     at_least: Float64
 
 
 class Memory(NamedTuple):
-    """Everything that is stored and remembered; see the module's text."""
+    """Everything that is stored and remembered; see the module's text and ``records.py``."""
 
-    whole: Int64
-    real: Float64
+    slots: Records
+    links: Records
     heap: Int64
     codes: NDArray[np.uint64]
-    lists: Int64
+    lists: Records
     stats: Float64
     table: Int64
-    streams: Int64
-    buffers: Int64
-    joins: Int64
-    now: Int64
+    streams: Records
+    buffers: Records
+    joins: Records
+    now: Records
     sketch: NDArray[np.uint8]
     sketched: Int64
     sets: Sets | None
@@ -90,98 +66,98 @@ class Memory(NamedTuple):
 @inlined
 def goes_before(memory: Memory, a: int, b: int) -> bool:
     """Tell whether tuple a is dropped before tuple b."""
-    return _goes_before(memory.real, memory.whole, a, b)
+    return _goes_before(memory.slots, a, b)
 
 
 @inlined
-def _goes_before(real: Float64, whole: Int64, a: int, b: int) -> bool:
-    if real[a, PRIORITY] != real[b, PRIORITY]:
-        return real[a, PRIORITY] < real[b, PRIORITY]  # type: ignore[no-any-return]
-    if real[a, TIE] != real[b, TIE]:
-        return real[a, TIE] < real[b, TIE]  # type: ignore[no-any-return]
-    if real[a, LAST_TIE] != real[b, LAST_TIE]:
-        return real[a, LAST_TIE] < real[b, LAST_TIE]  # type: ignore[no-any-return]
-    return whole[a, SEQ] < whole[b, SEQ]  # type: ignore[no-any-return]
+def _goes_before(slots: Records, a: int, b: int) -> bool:
+    if slots[a].priority != slots[b].priority:
+        return slots[a].priority < slots[b].priority  # type: ignore[no-any-return]
+    if slots[a].tie != slots[b].tie:
+        return slots[a].tie < slots[b].tie  # type: ignore[no-any-return]
+    if slots[a].last_tie != slots[b].last_tie:
+        return slots[a].last_tie < slots[b].last_tie  # type: ignore[no-any-return]
+    return slots[a].seq < slots[b].seq  # type: ignore[no-any-return]
 
 
 @inlined
 def sift(memory: Memory, slot: int) -> None:
     """Bring a tuple whose priority has changed to its place in the heap."""
-    buffer = memory.whole[slot, BUFFER]
-    size = memory.buffers[buffer, HEAPED]
-    _sift(memory.heap, buffer, size, memory.whole, memory.real, slot)
+    buffer = memory.slots[slot].buffer
+    size = memory.buffers[buffer].heaped
+    _sift(memory.heap, buffer, size, memory.slots, slot)
 
 
-@kernel
-def _sift(heaps: Int64, buffer: int, size: int, whole: Int64, real: Float64, slot: int) -> None:
+@inner
+def _sift(heaps: Int64, buffer: int, size: int, slots: Records, slot: int) -> None:
     """Sift with no more than is needed: to pass all of the memory takes longer than to sift."""
-    place = whole[slot, PLACE]
+    place = slots[slot].place
     while place > 0:
         above = (place - 1) >> 1
         other = heaps[buffer, above]
-        if not _goes_before(real, whole, slot, other):
+        if not _goes_before(slots, slot, other):
             break
         heaps[buffer, place] = other
-        whole[other, PLACE] = place
+        slots[other].place = place
         place = above
     while True:
         below = 2 * place + 1
         if below >= size:
             break
         other = heaps[buffer, below]
-        if below + 1 < size and _goes_before(real, whole, heaps[buffer, below + 1], other):
+        if below + 1 < size and _goes_before(slots, heaps[buffer, below + 1], other):
             below += 1
             other = heaps[buffer, below]
-        if not _goes_before(real, whole, other, slot):
+        if not _goes_before(slots, other, slot):
             break
         heaps[buffer, place] = other
-        whole[other, PLACE] = place
+        slots[other].place = place
         place = below
     heaps[buffer, place] = slot
-    whole[slot, PLACE] = place
+    slots[slot].place = place
 
 
 @inlined
 def push(memory: Memory, slot: int) -> None:
     """Enter a tuple in the heap of its buffer."""
-    buffer = memory.whole[slot, BUFFER]
-    place = memory.buffers[buffer, HEAPED]
-    memory.buffers[buffer, HEAPED] = place + 1
+    buffer = memory.slots[slot].buffer
+    place = memory.buffers[buffer].heaped
+    memory.buffers[buffer].heaped = place + 1
     memory.heap[buffer, place] = slot
-    memory.whole[slot, PLACE] = place
+    memory.slots[slot].place = place
     sift(memory, slot)
 
 
 @inlined
 def pull(memory: Memory, slot: int) -> None:
     """Take a tuple out of the heap."""
-    buffer = memory.whole[slot, BUFFER]
-    place = memory.whole[slot, PLACE]
-    last = memory.buffers[buffer, HEAPED] - 1
-    memory.buffers[buffer, HEAPED] = last
+    buffer = memory.slots[slot].buffer
+    place = memory.slots[slot].place
+    last = memory.buffers[buffer].heaped - 1
+    memory.buffers[buffer].heaped = last
     moved = memory.heap[buffer, last]
     if moved != slot:
         memory.heap[buffer, place] = moved
-        memory.whole[moved, PLACE] = place
+        memory.slots[moved].place = place
         sift(memory, moved)
 
 
 @inlined
 def listed(memory: Memory, key: int, stream: int) -> Any:
     """Return the newest stored tuple of a stream with this key."""
-    return memory.lists[key, 2 * stream]
+    return memory.lists[key, stream].newest
 
 
 @inlined
 def held(memory: Memory, key: int, stream: int) -> Any:
     """Return how many stored tuples of a stream have this key."""
-    return memory.lists[key, 2 * stream + 1]
+    return memory.lists[key, stream].held
 
 
 @inlined
 def first_key(memory: Memory, slot: int, join: int) -> Any:
     """Return where the keys of a tuple in a join begin, or NONE; a set has one for every item."""
-    return memory.whole[slot, LINKS + 3 * join]
+    return memory.links[slot, join].first
 
 
 @inlined
@@ -215,73 +191,70 @@ def on_keys(memory: Memory, join: int) -> bool:
 @inlined
 def link(memory: Memory, slot: int) -> None:
     """Enter a tuple at the new end of its stream's list and of the lists of its keys."""
-    whole = memory.whole
-    stream = whole[slot, STREAM]
-    newest = memory.streams[stream, NEWEST]
-    whole[slot, OLDER] = newest
-    whole[slot, NEWER] = NONE
+    slots = memory.slots
+    stream = slots[slot].stream
+    newest = memory.streams[stream].newest
+    slots[slot].older = newest
+    slots[slot].newer = NONE
     if newest >= 0:
-        whole[newest, NEWER] = slot
+        slots[newest].newer = slot
     else:
-        memory.streams[stream, OLDEST] = slot
-    memory.streams[stream, NEWEST] = slot
-    memory.streams[stream, STORED] += 1 - whole[slot, COPY]
+        memory.streams[stream].oldest = slot
+    memory.streams[stream].newest = slot
+    memory.streams[stream].stored += 1 - slots[slot].is_copy
     withsets.link(memory.sets, memory, slot)
     for join in range(memory.joins.shape[0]):
         if not on_keys(memory, join):
             continue
-        at = LINKS + 3 * join
-        key = whole[slot, at]
-        if key >= 0:
-            first = memory.lists[key, 2 * stream]
-            whole[slot, at + 1] = first
-            whole[slot, at + 2] = NONE
-            if first >= 0:
-                whole[first, at + 2] = slot
-            memory.lists[key, 2 * stream] = slot
-            memory.lists[key, 2 * stream + 1] += 1
-            if first < 0:  # who is the first to hold a key pays for it
-                memory.buffers[whole[slot, BUFFER], USED] += memory.joins[join, KEY_BYTES]
-                memory.now[HELD] += 1
+        own = memory.links[slot, join]
+        if own.first >= 0:
+            listed_now = memory.lists[own.first, stream]
+            own.older, own.newer = listed_now.newest, NONE
+            if own.older >= 0:
+                memory.links[own.older, join].newer = slot
+            else:  # who is the first to hold a key pays for it
+                memory.buffers[slots[slot].buffer].used += memory.joins[join].key_bytes
+                memory.now.held += 1
+            listed_now.newest = slot
+            listed_now.held += 1
 
 
 @inlined
 def unlink(memory: Memory, slot: int) -> None:
     """Take a tuple out of all lists and free its slot."""
-    whole = memory.whole
-    stream = whole[slot, STREAM]
-    older, newer = whole[slot, OLDER], whole[slot, NEWER]
+    slots = memory.slots
+    stream = slots[slot].stream
+    older, newer = slots[slot].older, slots[slot].newer
     if older >= 0:
-        whole[older, NEWER] = newer
+        slots[older].newer = newer
     else:
-        memory.streams[stream, OLDEST] = newer
+        memory.streams[stream].oldest = newer
     if newer >= 0:
-        whole[newer, OLDER] = older
+        slots[newer].older = older
     else:
-        memory.streams[stream, NEWEST] = older
-    memory.streams[stream, STORED] -= 1 - whole[slot, COPY]
+        memory.streams[stream].newest = older
+    memory.streams[stream].stored -= 1 - slots[slot].is_copy
     withsets.unlink(memory.sets, memory, slot)
     for join in range(memory.joins.shape[0]):
         if not on_keys(memory, join):
             continue
-        at = LINKS + 3 * join
-        key = whole[slot, at]
-        if key >= 0:
-            after, before = whole[slot, at + 1], whole[slot, at + 2]
-            if before >= 0:
-                whole[before, at + 1] = after
+        own = memory.links[slot, join]
+        if own.first >= 0:
+            listed_now = memory.lists[own.first, stream]
+            if own.newer >= 0:
+                memory.links[own.newer, join].older = own.older
             else:
-                memory.lists[key, 2 * stream] = after
-            if after >= 0:
-                whole[after, at + 2] = before
-            memory.lists[key, 2 * stream + 1] -= 1
-            if memory.lists[key, 2 * stream + 1] == 0:
-                memory.buffers[whole[slot, BUFFER], USED] -= memory.joins[join, KEY_BYTES]
-                memory.now[HELD] -= 1
-    memory.buffers[whole[slot, BUFFER], USED] -= whole[slot, SIZE]
-    whole[slot, STREAM] = NONE
-    whole[slot, OLDER] = memory.now[FREE]
-    memory.now[FREE] = slot
+                listed_now.newest = own.older
+            if own.older >= 0:
+                memory.links[own.older, join].newer = own.newer
+            listed_now.held -= 1
+            if listed_now.held == 0:
+                memory.buffers[slots[slot].buffer].used -= memory.joins[join].key_bytes
+                memory.now.held -= 1
+    memory.buffers[slots[slot].buffer].used -= slots[slot].cost
+    slots[slot].stream = NONE
+    slots[slot].older = memory.now.free
+    memory.now.free = slot
 
 
 @inlined
@@ -292,18 +265,18 @@ def partners_stored(memory: Memory, slot: int) -> int:
     say so (``counts_partners``).
     """
     total = 0
-    own = memory.whole[slot, STREAM]
+    own = memory.slots[slot].stream
     for join in range(memory.joins.shape[0]):
-        key = memory.whole[slot, LINKS + 3 * join]
+        key = memory.links[slot, join].first
         if key < 0:
             continue
         if not on_keys(memory, join):
-            total += memory.whole[slot, LINKS + 3 * join + 2]
+            total += withsets.agreeing(memory.sets, slot, join)
             continue
-        for member in range(memory.joins[join, WIDTH]):
-            stream = memory.joins[join, MEMBER + member]
+        for member in range(memory.joins[join].width):
+            stream = memory.joins[join].members[member]
             if stream != own:
-                total += memory.lists[key, 2 * stream + 1]
+                total += memory.lists[key, stream].held
     return total
 
 
@@ -315,10 +288,10 @@ def partners_arrived(memory: Memory, slot: int) -> float:
     tuple's items promise together (:func:`pooled`).
     """
     total = 0.0
-    own = memory.whole[slot, STREAM]
+    own = memory.slots[slot].stream
     for join in range(memory.joins.shape[0]):
-        for member in range(memory.joins[join, WIDTH]):
-            stream = memory.joins[join, MEMBER + member]
+        for member in range(memory.joins[join].width):
+            stream = memory.joins[join].members[member]
             if stream != own:
                 promised = -1.0
                 place = first_key(memory, slot, join)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Float64, Int64, kernel
+from bankfull.kernels.compiler import Float64, Int64, inner, kernel
 from bankfull.kernels.hashing import mix
 
 #: ``sizes`` of a tuple whose set is null: stored, never found.
@@ -72,13 +72,13 @@ class Rule(NamedTuple):
     search: int
 
 
-@kernel
+@inner
 def _identifier(seq: int) -> np.uint64:
     """Return a unique number without any order in time, as an address would be."""
     return mix(np.uint64(seq))
 
 
-@kernel
+@inner
 def _place(lists: Lists, item: int, seq: int) -> Any:
     """Return where ``seq`` belongs in an identifier-sorted list."""
     low, high = lists.begin[item], lists.stop[item]
@@ -92,7 +92,7 @@ def _place(lists: Lists, item: int, seq: int) -> Any:
     return low
 
 
-@kernel
+@inner
 def drop_expired(lists: Lists, item: int, oldest: int) -> None:
     """Drop what expired from the front of a time-ordered list."""
     begin, stop = lists.begin[item], lists.stop[item]
@@ -101,13 +101,13 @@ def drop_expired(lists: Lists, item: int, oldest: int) -> None:
     lists.begin[item] = begin
 
 
-@kernel
+@inner
 def _larger(entries: int) -> int:
     """Return the room that a list gets when it outgrows its home."""
     return entries + entries // 2 + 2
 
 
-@kernel
+@inner
 def _room_needed(lists: Lists, items: NDArray[np.int32]) -> int:
     """Return the most entries that listing a tuple under ``items`` may newly claim."""
     needed = 0
@@ -117,7 +117,7 @@ def _room_needed(lists: Lists, items: NDArray[np.int32]) -> int:
     return needed
 
 
-@kernel
+@inner
 def _make_room(lists: Lists, item: int) -> None:
     """Give a full list space behind its last entry: shift it down, or move it to a larger home."""
     begin, stop, origin = lists.begin[item], lists.stop[item], lists.origin[item]
@@ -138,7 +138,7 @@ def _make_room(lists: Lists, item: int) -> None:
     lists.stop[item] = home + live
 
 
-@kernel
+@inner
 def _list(lists: Lists, item: int, seq: int, weight: float, by_identifier: bool) -> None:
     """Enter a tuple in one item's list."""
     if lists.stop[item] == lists.room[item]:
@@ -157,7 +157,7 @@ def _list(lists: Lists, item: int, seq: int, weight: float, by_identifier: bool)
     lists.stop[item] += 1
 
 
-@kernel
+@inner
 def insert(lists: Lists, own: Sets, i: int, seq: int, oldest: int, rule: Rule) -> bool:
     """List tuple ``seq`` (row i) under its items; False, with nothing done, when room is short."""
     by_identifier = rule.search == IDENTIFIER_ORDERED
@@ -193,7 +193,7 @@ def insert_stored(
     return stop
 
 
-@kernel
+@inner
 def _unlist(lists: Lists, item: int, seq: int) -> None:
     """Remove a tuple from one identifier-sorted list."""
     at = _place(lists, item, seq)

@@ -7,27 +7,28 @@ the policy, so that queues cost no memory of their own and are written down with
 from __future__ import annotations
 
 from bankfull.kernels.compiler import Int64, inlined
-from bankfull.kernels.memory import NONE, NOTE, NOTES, Memory
+from bankfull.kernels.memory import NONE, Memory
+from bankfull.kernels.records import NOTES
 
 FIRST, LAST = 0, 1
 #: The notes that link a tuple: the last two. The others are the policy's own.
-_AFTER, _BEFORE = NOTE + NOTES - 2, NOTE + NOTES - 1
+_AFTER, _BEFORE = NOTES - 2, NOTES - 1
 
 
 @inlined
 def following(memory: Memory, slot: int) -> int:
     """Return the tuple behind this one, or NONE."""
-    return int(memory.real[slot, _AFTER])
+    return int(memory.slots[slot].notes[_AFTER])
 
 
 @inlined
 def enqueue(memory: Memory, ends: Int64, slot: int) -> None:
     """Enter a tuple at the end."""
     last = ends[LAST]
-    memory.real[slot, _BEFORE] = float(last)
-    memory.real[slot, _AFTER] = float(NONE)
+    memory.slots[slot].notes[_BEFORE] = float(last)
+    memory.slots[slot].notes[_AFTER] = float(NONE)
     if last >= 0:
-        memory.real[last, _AFTER] = float(slot)
+        memory.slots[last].notes[_AFTER] = float(slot)
     else:
         ends[FIRST] = slot
     ends[LAST] = slot
@@ -36,12 +37,12 @@ def enqueue(memory: Memory, ends: Int64, slot: int) -> None:
 @inlined
 def dequeue(memory: Memory, ends: Int64, slot: int) -> None:
     """Take a tuple out, wherever it stands."""
-    after, before = int(memory.real[slot, _AFTER]), int(memory.real[slot, _BEFORE])
+    after, before = int(memory.slots[slot].notes[_AFTER]), int(memory.slots[slot].notes[_BEFORE])
     if before >= 0:
-        memory.real[before, _AFTER] = float(after)
+        memory.slots[before].notes[_AFTER] = float(after)
     else:
         ends[FIRST] = after
     if after >= 0:
-        memory.real[after, _BEFORE] = float(before)
+        memory.slots[after].notes[_BEFORE] = float(before)
     else:
         ends[LAST] = before

@@ -23,25 +23,15 @@ from typing import Any
 import numpy as np
 
 from bankfull.kernels import withsets
-from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel
 from bankfull.kernels.matches import Arrivals, Output, worth_of, worth_of_pair
-from bankfull.kernels.memory import EQUAL, KIND, MEMBER, WEIGHED, WIDTH, draw
+from bankfull.kernels.memory import (
+    EQUAL,
+    draw,
+)
 from bankfull.kernels.sample import (
-    CHANCE,
-    EMITTED,
-    HELD,
-    IMPORTANCE,
-    LARGEST,
-    LOST,
-    MISSED,
     RECENT,
     RESULTS,
-    SEEN,
-    SEQ,
-    SINCE,
-    STREAM,
-    VARIANCE,
-    WIDE,
     WORTH,
     Watch,
     keep,
@@ -62,30 +52,30 @@ def _lose(watch: Watch, kept: int, results: float, worth: float, guessed: bool) 
     d what a tuple adds; as d grows by w, that grows by (1 - p) (2 d w + w * w). If the worth is
     itself ``guessed``, by something right on average, the sum of d * d is not too small.
     """
-    chance = watch.real[kept, CHANCE]
+    chance = watch.kept[kept].chance
     for row in range(2):
         known = row == RESULTS or not guessed
         w = (worth if row == WORTH else results) / chance
-        d = watch.real[kept, MISSED + row]
-        watch.real[kept, MISSED + row] = d + w
+        d = watch.kept[kept].missed[row]
+        watch.kept[kept].missed[row] = d + w
         part = 1.0 - chance if known else 1.0
         more = part * (2.0 * d * w + w * w)
         totals = watch.totals[row]
-        totals[LOST] += w
-        totals[VARIANCE] += more
-        totals[SEEN] += w * chance if known else 0.0
-        totals[LARGEST] = max(totals[LARGEST], part * (d + w))
+        totals.lost += w
+        totals.variance += more
+        totals.seen += w * chance if known else 0.0
+        totals.largest = max(totals.largest, part * (d + w))
         if row == RESULTS:
-            watch.totals[RECENT, LOST] += w
-            watch.totals[RECENT, VARIANCE] += more
-            watch.totals[RECENT, SEEN] += results
+            watch.totals[RECENT].lost += w
+            watch.totals[RECENT].variance += more
+            watch.totals[RECENT].seen += results
 
 
 @inlined
 def _gain(watch: Watch, worth: float) -> None:
-    watch.totals[RESULTS, EMITTED] += 1.0
-    watch.totals[WORTH, EMITTED] += worth
-    watch.totals[RECENT, EMITTED] += 1.0
+    watch.totals[RESULTS].emitted += 1.0
+    watch.totals[WORTH].emitted += worth
+    watch.totals[RECENT].emitted += 1.0
 
 
 @inlined
@@ -96,10 +86,10 @@ def _made_by(out: Output, at: int, join: int, seq: int, width: int) -> bool:
     return out.joins[at] == join and newest == seq  # type: ignore[no-any-return]
 
 
-@kernel
+@inner
 def _watch_pair(
     watch: Watch, arrivals: Arrivals, i: int, seq: int, join: int,
-    out: Output, count: int, at: int, streams: Int64, joins: Int64, combine: int,
+    out: Output, count: int, at: int, streams: Records, joins: Records, combine: int,
     near: Int64, nearby: int,
 ) -> int:  # fmt: skip
     """See what an arrival has missed in a join of two; returns the first result of another.
@@ -107,22 +97,22 @@ def _watch_pair(
     Its results come newest partner first, as the kept tuples ``near`` do: the two are walked side
     by side.
     """
-    width = joins[join, WIDTH]
-    other = 1 if joins[join, MEMBER] == arrivals.streams[i] else 0
+    width = joins[join].width
+    other = 1 if joins[join].members[0] == arrivals.streams[i] else 0
     for place in range(nearby):
         kept = near[place]
         found = False
         while at < count and _made_by(out, at, join, seq, width):
-            if out.arrivals[other, at] <= watch.whole[kept, SEQ]:
-                found = out.arrivals[other, at] == watch.whole[kept, SEQ]
+            if out.arrivals[other, at] <= watch.kept[kept].seq:
+                found = out.arrivals[other, at] == watch.kept[kept].seq
                 break
             _gain(watch, out.importance[at])
             at += 1
         if not found:
             worth = worth_of_pair(
-                combine, watch.real[kept, IMPORTANCE],
-                streams[watch.whole[kept, STREAM], WEIGHED] == 1,
-                arrivals.importance[i], streams[arrivals.streams[i], WEIGHED] == 1,
+                combine, watch.kept[kept].importance,
+                streams[watch.kept[kept].stream].weighed == 1,
+                arrivals.importance[i], streams[arrivals.streams[i]].weighed == 1,
             )  # fmt: skip
             _lose(watch, kept, 1.0, worth, width > 2)
     while at < count and _made_by(out, at, join, seq, width):
@@ -131,22 +121,21 @@ def _watch_pair(
     return at
 
 
-@kernel
+@inner
 def _should_make(
     watch: Watch, kept: int, join: int, own: int, worth: float,
-    streams: Int64, joins: Int64, combine: int,
+    streams: Records, joins: Records, combine: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Return how many results with a kept tuple as the oldest an arrival makes, and their worth."""
     results, low, high, total, product, weighed = 1.0, np.inf, -np.inf, 0.0, 1.0, 0
-    for member in range(joins[join, WIDTH]):
-        s, each = joins[join, MEMBER + member], worth
-        if s == watch.whole[kept, STREAM]:
-            each = watch.real[kept, IMPORTANCE]
+    for member in range(joins[join].width):
+        s, each = joins[join].members[member], worth
+        if s == watch.kept[kept].stream:
+            each = watch.kept[kept].importance
         elif member != own:
-            since = SINCE + WIDE * join + 2 * member
-            results *= watch.real[kept, since]
-            each = watch.real[kept, since + 1]
-        if streams[s, WEIGHED]:
+            results *= watch.since[kept, join, member, 0]
+            each = watch.since[kept, join, member, 1]
+        if streams[s].weighed:
             low, high = min(low, each), max(high, each)
             total += each
             product *= each
@@ -154,17 +143,17 @@ def _should_make(
     return results, results * worth_of(combine, total, product, low, high, weighed)
 
 
-@kernel
+@inner
 def _watch_many(
     watch: Watch, arrivals: Arrivals, i: int, seq: int, join: int, seed: int,
-    out: Output, count: int, at: int, streams: Int64, joins: Int64, combine: int, guessed: bool,
+    out: Output, count: int, at: int, streams: Records, joins: Records, combine: int, guessed: bool,
     near: Int64, nearby: int, made: Float64,
 ) -> int:  # fmt: skip
     """See what an arrival has missed in a join of more than two; see :func:`_watch_pair`."""
-    whole, real, width = watch.whole, watch.real, joins[join, WIDTH]
+    width = joins[join].width
     own: Any = np.int64(0)
     for member in range(width):
-        if joins[join, MEMBER + member] == arrivals.streams[i]:
+        if joins[join].members[member] == arrivals.streams[i]:
             own = member
     made[:nearby] = 0.0
     while at < count and _made_by(out, at, join, seq, width):
@@ -174,16 +163,15 @@ def _watch_many(
         first, last = 0, nearby  # the place of the oldest member, if it is kept
         while first < last:
             middle = (first + last) >> 1
-            if whole[near[middle], SEQ] > oldest:
+            if watch.kept[near[middle]].seq > oldest:
                 first = middle + 1
             else:
                 last = middle
-        if first < nearby and whole[near[first], SEQ] == oldest:
+        if first < nearby and watch.kept[near[first]].seq == oldest:
             made[first, 0] += 1.0
             made[first, 1] += out.importance[at]
         _gain(watch, out.importance[at])
         at += 1
-    since = SINCE + WIDE * join + 2 * own
     for place in range(nearby):
         kept = near[place]
         results, worth = _should_make(
@@ -191,10 +179,11 @@ def _watch_many(
         )
         if results > made[place, 0]:
             _lose(watch, kept, results - made[place, 0], worth - made[place, 1], guessed)
-        real[kept, since] += 1.0
-        drawn = number(arrivals, i, seq) + whole[kept, SEQ]
-        if draw(seed + _OWN_DRAWS + 1 + join, drawn) * real[kept, since] < 1.0:
-            real[kept, since + 1] = arrivals.importance[i]
+        since = watch.since[kept, join, own]
+        since[0] += 1.0
+        drawn = number(arrivals, i, seq) + watch.kept[kept].seq
+        if draw(seed + _OWN_DRAWS + 1 + join, drawn) * since[0] < 1.0:
+            since[1] = arrivals.importance[i]
     return at
 
 
@@ -202,7 +191,7 @@ def _watch_many(
 def watch_join(
     watch: Watch, room: int, arrivals: Arrivals, bags: Any, start: int, stop: int,
     out: Output, count: int, first: int,
-    streams: Int64, joins: Int64, combine: int, seed: int, guessed: bool,
+    streams: Records, joins: Records, combine: int, seed: int, guessed: bool,
     near: Int64, made: Float64,
 ) -> None:  # fmt: skip
     """See what the arrivals from ``start`` to ``stop``, the first numbered ``first``, have missed.
@@ -217,9 +206,10 @@ def watch_join(
         for join in range(joins.shape[0]):
             if not arrivals.keyed[join, i]:
                 continue
-            pair = joins[join, WIDTH] == 2
-            side = 1 if pair and joins[join, MEMBER] == s else 0  # of more, all windows are alike
-            if joins[join, KIND] == EQUAL:
+            pair = joins[join].width == 2
+            # Of more than two members all windows are equally long.
+            side = 1 if pair and joins[join].members[0] == s else 0
+            if joins[join].kind == EQUAL:
                 nearby = near_key(watch, arrivals, i, join, joins, side, near)
             else:
                 nearby = withsets.near_items(
@@ -235,10 +225,10 @@ def watch_join(
                     watch, arrivals, i, seq, join, seed,
                     out, count, at, streams, joins, combine, guessed, near, nearby, made,
                 )  # fmt: skip
-        lot = draw(seed + _OWN_DRAWS, number(arrivals, i, seq))
-        if lot < watch.chance[0]:
-            if watch.now[HELD] >= room or withsets.filled(watch.sets, bags, i, room) > 1.0:
+        drawn = draw(seed + _OWN_DRAWS, number(arrivals, i, seq))
+        if drawn < watch.chance[0]:
+            if watch.now.held >= room or withsets.filled(watch.sets, bags, i, room) > 1.0:
                 sweep(watch, bags, room, streams, arrivals.times[i])
-            if lot < watch.chance[0]:
-                keep(watch, arrivals, bags, i, seq, lot, joins)
+            if drawn < watch.chance[0]:
+                keep(watch, arrivals, bags, i, seq, drawn, joins)
         watch.came[s] += 1

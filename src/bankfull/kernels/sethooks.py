@@ -9,11 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from bankfull.kernels import hooks, withsets
-from bankfull.kernels.compiler import kernel, rule
+from bankfull.kernels.compiler import inner, rule
 from bankfull.kernels.memory import (
-    COUNTED,
-    LINKS,
-    STREAM,
     Memory,
     Sets,
     first_key,
@@ -21,32 +18,37 @@ from bankfull.kernels.memory import (
     next_key,
     sift,
 )
-from bankfull.kernels.slotsets import FOUND, agreeing
+from bankfull.kernels.slotsets import (
+    agreeing,
+)
 
 
-@rule(withsets.count_company, Sets)
-def _count_company(sets: Sets, policy: Any, memory: Memory, slot: int, t: int, change: int) -> None:
-    _tell_company(sets, policy, memory, slot, t, change)
+@rule(withsets.count_partners, Sets)
+def _count_partners(
+    sets: Sets, policy: Any, memory: Memory, slot: int, t: int, change: int
+) -> None:
+    _tell_partners_changed(sets, policy, memory, slot, t, change)
 
 
-@kernel
-def _tell_company(sets: Sets, policy: Any, memory: Memory, slot: int, t: int, change: int) -> None:
+@inner
+def _tell_partners_changed(
+    sets: Sets, policy: Any, memory: Memory, slot: int, t: int, change: int
+) -> None:
     """Count and tell those that agree with a tuple, where that is asked for."""
     for join in range(memory.joins.shape[0]):
-        if memory.joins[join, COUNTED] == 0 or first_key(memory, slot, join) < 0:
+        if memory.joins[join].counted == 0 or first_key(memory, slot, join) < 0:
             continue
-        counted = LINKS + 3 * join + 2
-        found, _ = agreeing(sets, memory, join, slot, memory.whole[slot, STREAM])
+        found, _ = agreeing(sets, memory, join, slot, memory.slots[slot].stream)
         for k in range(found):
-            other = sets.marks[k, FOUND]
-            memory.whole[other, counted] += change
+            other = sets.found[k]
+            sets.held[other, join].agreeing += change
             if (
-                hooks.watches_company(policy)
-                and hooks.company(policy, memory, other, t)
-                and not hooks.drifts(policy)
+                hooks.wants_partner_changes(policy)
+                and hooks.partners_changed(policy, memory, other, t)
+                and not hooks.heap_is_unordered(policy)
             ):
                 sift(memory, other)
-        memory.whole[slot, counted] = found
+        sets.held[slot, join].agreeing = found
 
 
 @rule(withsets.tell_agreement, Sets)
@@ -57,8 +59,8 @@ def _tell_agreement(
         return
     found, _ = agreeing(sets, memory, join, slot, own)
     for k in range(found):
-        other = sets.marks[k, FOUND]
-        if hooks.agreed(policy, memory, other, t) and not hooks.drifts(policy):
+        other = sets.found[k]
+        if hooks.agreed(policy, memory, other, t) and not hooks.heap_is_unordered(policy):
             sift(memory, other)
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Float64, Int64, kernel
+from bankfull.kernels.compiler import Float64, Int64, inner, kernel
 from bankfull.kernels.merge import Clock, raise_low
 from bankfull.kernels.postings import (
     CONTAINED,
@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
     turn: Int64
 
 
-@kernel
+@inner
 def _first_entry(lists: Lists, item: int, low: int, oldest: int, rule: Rule) -> Any:
     """Return where in an item's list the search begins."""
     if rule.search != TIME_ORDERED:
@@ -62,7 +62,7 @@ def _first_entry(lists: Lists, item: int, low: int, oldest: int, rule: Rule) -> 
     return begin + np.searchsorted(lists.entries[begin:stop], low)
 
 
-@kernel
+@inner
 def _next_zero(scratch: Scratch, size: int) -> Any:
     """Return a number from which this search can count, above all counts of earlier ones."""
     if scratch.turn[1] + size > COUNT_MAX:
@@ -73,7 +73,7 @@ def _next_zero(scratch: Scratch, size: int) -> Any:
     return np.int32(zero)
 
 
-@kernel
+@inner
 def _count_lists(
     own: Sets, i: int, other: Sets, lists: Lists, base: int, low: int, oldest: int,
     contained: bool, rule: Rule, scratch: Scratch,
@@ -107,7 +107,7 @@ def _count_lists(
     return found, compared
 
 
-@kernel
+@inner
 def _score_lists(
     own: Sets, i: int, lists: Lists, base: int, low: int, oldest: int,
     rule: Rule, scratch: Scratch,
@@ -131,7 +131,7 @@ def _score_lists(
     return found, compared
 
 
-@kernel
+@inner
 def _add_empty(lists: Lists, base: int, scratch: Scratch, found: int) -> int:
     """Add the stored empty sets, which lie within any set."""
     for p in range(lists.begin[EMPTY], lists.stop[EMPTY]):
@@ -142,7 +142,7 @@ def _add_empty(lists: Lists, base: int, scratch: Scratch, found: int) -> int:
     return found
 
 
-@kernel
+@inner
 def _score_scan(
     own: Sets, i: int, other: Sets, base: int, low: int, cursor: int, rule: Rule, scratch: Scratch
 ) -> tuple[int, int]:
@@ -171,7 +171,7 @@ def _score_scan(
     return found, cursor - low
 
 
-@kernel
+@inner
 def _all(other: Sets, base: int, low: int, cursor: int, scratch: Scratch) -> int:
     """Take every set of the window: the arriving tuple is empty and lies within all of them."""
     found = 0
@@ -183,7 +183,7 @@ def _all(other: Sets, base: int, low: int, cursor: int, scratch: Scratch) -> int
     return found
 
 
-@kernel
+@inner
 def _search(
     own: Sets, i: int, other: Sets, lists: Lists, base: int, low: int, cursor: int, oldest: int,
     contained: bool, rule: Rule, scratch: Scratch,
@@ -208,7 +208,7 @@ def _search(
     return found, compared
 
 
-@kernel
+@inner
 def _turn(
     s: int, own: Sets, own_lists: Lists, other: Sets, other_lists: Lists, clock: Clock,
     oldest: Int64, rule: Rule, scratch: Scratch, out: Int64, joined: Int64, count: int,

@@ -27,41 +27,14 @@ from bankfull.kernels.budget import (
     count_shed,
     follow_rates,
     remove,
-    tell_company,
+    tell_partners_changed,
     victim,
 )
 from bankfull.kernels.compiler import inlined, kernel, only_where
 from bankfull.kernels.keys import count_key, extra_bytes, key_number, keys_fit
 from bankfull.kernels.matches import Arrivals, Output, search, weigh_pairs
 from bankfull.kernels.memory import (
-    ARRIVED,
-    BUFFER,
-    CAPACITY,
-    COPY,
-    EXPIRED,
-    FREE,
-    HEAPED,
-    IMPORTANCE,
-    LINKS,
-    MEMBER,
     NONE,
-    NTH,
-    OLDER,
-    OLDEST,
-    OWN_BUFFER,
-    PLACE,
-    PRIORITY,
-    ROW,
-    ROWS,
-    SEQ,
-    SEQ_NEXT,
-    SIZE,
-    SPAN,
-    STREAM,
-    TIME,
-    TIME_NOW,
-    USED,
-    WIDTH,
     Memory,
     draw,
     goes_before,
@@ -71,7 +44,9 @@ from bankfull.kernels.memory import (
     push,
     sift,
 )
-from bankfull.kernels.slotsets import Bags
+from bankfull.kernels.slotsets import (
+    Bags,
+)
 
 #: Why the kernel returned.
 DONE, OUTPUT_FULL, KEYS_FULL, SLOTS_FULL = 0, 1, 2, 3
@@ -81,26 +56,26 @@ DONE, OUTPUT_FULL, KEYS_FULL, SLOTS_FULL = 0, 1, 2, 3
 def _expire(policy: Any, memory: Memory, t: int) -> None:
     for stream in range(memory.streams.shape[0]):
         about = memory.streams[stream]
-        while about[OLDEST] >= 0:
-            oldest = about[OLDEST]
-            aged = t - memory.whole[oldest, TIME] > about[SPAN]
-            passed = about[ARRIVED] - memory.whole[oldest, NTH] - 1 >= about[ROWS]
+        while about.oldest >= 0:
+            oldest = about.oldest
+            aged = t - memory.slots[oldest].time > about.span
+            passed = about.arrived - memory.slots[oldest].nth - 1 >= about.rows
             if not (aged or passed):
                 break
-            about[EXPIRED] += 1 - memory.whole[oldest, COPY]
+            about.expired += 1 - memory.slots[oldest].is_copy
             remove(policy, memory, oldest, t)
 
 
-@only_where(hooks.watches_agreement)
+@only_where(hooks.wants_agreement)
 def _tell_agreement(policy: Any, memory: Memory, join: int, key: int, own: int, t: int) -> None:
-    for member in range(memory.joins[join, WIDTH]):
-        stream = memory.joins[join, MEMBER + member]
+    for member in range(memory.joins[join].width):
+        stream = memory.joins[join].members[member]
         if stream != own:
             other = listed(memory, key, stream)
             while other >= 0:
-                if hooks.agreed(policy, memory, other, t) and not hooks.drifts(policy):
+                if hooks.agreed(policy, memory, other, t) and not hooks.heap_is_unordered(policy):
                     sift(memory, other)
-                other = memory.whole[other, LINKS + 3 * join + 1]
+                other = memory.links[other, join].older
 
 
 @kernel
@@ -113,32 +88,32 @@ def shed_join(
     out: Output,
     start: int,
     stop: int,
-) -> tuple[int, int, int, int]:
-    """Process arrivals up to ``stop``; returns (next, results, comparisons, why it stopped)."""
+) -> tuple[int, int, int]:
+    """Process arrivals up to ``stop``; returns (next, results, why it stopped)."""
     count: Any = np.int64(0)  # a literal would have every callee compiled twice
-    compared = 0
     joins = memory.joins.shape[0]
     for i in range(start, stop):
         if not keys_fit(memory, bags, i):
-            return i, count, compared, KEYS_FULL
-        if memory.now[FREE] < 0:  # every arrival is written into a free slot before it is judged
-            return i, count, compared, SLOTS_FULL
+            return i, count, KEYS_FULL
+        if memory.now.free < 0:  # every arrival is written into a free slot before it is judged
+            return i, count, SLOTS_FULL
         s = arrivals.streams[i]
         t = arrivals.times[i]
-        new_instant = t > memory.now[TIME_NOW]
-        memory.now[TIME_NOW] = t
+        new_instant = t > memory.now.time_now
+        memory.now.time_now = t
         _expire(policy, memory, t)
         if new_instant:
             hooks.begins(policy, memory, t)
-        slot = memory.now[FREE]
+        slot = memory.now.free
         before = count
         for join in range(joins):
             if not arrivals.keyed[join, i]:
-                memory.whole[slot, LINKS + 3 * join] = NONE
+                memory.links[slot, join].first = NONE
+                out.compared[1, join] = 0
                 continue
             if on_keys(memory, join):
                 key = key_number(memory, arrivals.codes[join, i], join)
-                memory.whole[slot, LINKS + 3 * join] = key
+                memory.links[slot, join].first = key
                 count, steps = search(
                     memory, join, key, s, t, arrivals.rows[i], arrivals.importance[i],
                     rules.combine, out, count,
@@ -151,15 +126,17 @@ def shed_join(
                 weigh_pairs(memory, arrivals.importance[i], s, rules.combine, out, first, count)
             if count < 0:
                 withsets.forgo(memory.sets, memory, slot)
-                return i, before, compared, OUTPUT_FULL
-            compared += steps
+                return i, before, OUTPUT_FULL
+            out.compared[1, join] = steps
+        for join in range(joins):
+            out.compared[0, join] += out.compared[1, join]
         for result in range(before, count):
-            for member in range(memory.joins[out.joins[result], WIDTH]):
+            for member in range(memory.joins[out.joins[result]].width):
                 partner = out.slots[member, result]
                 if (
                     partner >= 0
                     and hooks.matched(policy, memory, partner, t)
-                    and not hooks.drifts(policy)
+                    and not hooks.heap_is_unordered(policy)
                 ):
                     sift(memory, partner)
         for join in range(joins):
@@ -167,21 +144,21 @@ def shed_join(
                 worth = arrivals.importance[i]
                 withsets.learn(memory.sets, policy, memory, join, slot, s, worth, t)
         for join in range(joins):
-            key = memory.whole[slot, LINKS + 3 * join]
+            key = memory.links[slot, join].first
             if key >= 0 and on_keys(memory, join):
                 count_key(memory, key, s)
                 hooks.arrived(policy, memory, key, s, arrivals.importance[i], t)
-                if hooks.watches_agreement(policy):
+                if hooks.wants_agreement(policy):
                     _tell_agreement(policy, memory, join, key, s, t)
-        if hooks.watches_agreement(policy):
+        if hooks.wants_agreement(policy):
             for join in range(joins):
                 if not on_keys(memory, join):
                     withsets.tell_agreement(memory.sets, policy, memory, join, slot, s, t)
-        seq = memory.now[SEQ_NEXT]
-        memory.now[SEQ_NEXT] = seq + 1
-        memory.streams[s, ARRIVED] += 1
+        seq = memory.now.seq_next
+        memory.now.seq_next = seq + 1
+        memory.streams[s].arrived += 1
         _admit(policy, memory, rules, arrivals, i, slot, seq)
-        if memory.whole[slot, STREAM] == NONE:
+        if memory.slots[slot].stream == NONE:
             withsets.forgo(memory.sets, memory, slot)
         if rules.proportional or rules.unbiased:
             rules.period[s] += 1
@@ -190,7 +167,7 @@ def shed_join(
             if (seq + 1) % PERIOD == 0:
                 follow_rates(policy, memory, rules, t)
         hooks.processed(policy, memory, s, t)
-    return stop, count, compared, DONE
+    return stop, count, DONE
 
 
 @inlined
@@ -200,56 +177,56 @@ def _admit(
     """Store an arrival in the free slot, drop others for it, or drop it."""
     s, t, size = arrivals.streams[i], arrivals.times[i], arrivals.sizes[i]
     about = memory.streams[s]
-    buffer = about[OWN_BUFFER]
+    buffer = about.own_buffer
     alone = size + extra_bytes(memory, slot, s, True)
-    dropped = alone > memory.buffers[buffer, CAPACITY]
+    dropped = alone > memory.buffers[buffer].capacity
     if rules.sample[s] > 0.0:
         dropped = dropped or draw(rules.seed + 1, seq) < rules.sample[s]
     if dropped:
         count_shed(memory, rules, arrivals, i)
         return
-    whole = memory.whole
-    whole[slot, STREAM], whole[slot, TIME], whole[slot, SEQ] = s, t, seq
-    whole[slot, ROW], whole[slot, SIZE], whole[slot, BUFFER] = arrivals.rows[i], size, buffer
-    whole[slot, NTH], whole[slot, COPY] = about[ARRIVED] - 1, arrivals.copies[i]
-    memory.real[slot, IMPORTANCE] = arrivals.importance[i]
+    slots = memory.slots
+    slots[slot].stream, slots[slot].time, slots[slot].seq = s, t, seq
+    slots[slot].row, slots[slot].cost, slots[slot].buffer = arrivals.rows[i], size, buffer
+    slots[slot].nth, slots[slot].is_copy = about.arrived - 1, arrivals.copies[i]
+    memory.slots[slot].importance = arrivals.importance[i]
     if hooks.competes(policy):
         hooks.enter(policy, memory, slot, t)
     while True:
         wanted = size + extra_bytes(memory, slot, s, False)
-        if memory.buffers[buffer, USED] + wanted <= memory.buffers[buffer, CAPACITY]:
+        if memory.buffers[buffer].used + wanted <= memory.buffers[buffer].capacity:
             break
         least = victim(policy, memory, buffer, t, rules.seed)
-        kept = memory.real[least, PRIORITY]
+        kept = memory.slots[least].priority
         if hooks.bounds(policy):  # what is compared is no bound; in the heap it stays one
-            memory.real[least, PRIORITY] = hooks.current(policy, memory, least, t)
+            memory.slots[least].priority = hooks.current(policy, memory, least, t)
         if hooks.competes(policy) and goes_before(memory, slot, least):
-            memory.real[least, PRIORITY] = kept
+            memory.slots[least].priority = kept
             count_shed(memory, rules, arrivals, i)
-            whole[slot, STREAM] = NONE
+            slots[slot].stream = NONE
             return
         count_evicted(memory, rules, least)
-        free = whole[slot, OLDER]  # the list of free slots goes on behind the newcomer's
-        memory.now[FREE] = free
+        free = slots[slot].older  # the list of free slots goes on behind the newcomer's
+        memory.now.free = free
         remove(policy, memory, least, t)
-        whole[slot, OLDER] = memory.now[FREE]
-        memory.now[FREE] = slot
-    memory.now[FREE] = whole[slot, OLDER]
+        slots[slot].older = memory.now.free
+        memory.now.free = slot
+    memory.now.free = slots[slot].older
     if not hooks.competes(policy):
         hooks.enter(policy, memory, slot, t)
-    memory.buffers[buffer, USED] += size
+    memory.buffers[buffer].used += size
     link(memory, slot)
-    if hooks.drifts(policy):
-        place = memory.buffers[buffer, HEAPED]
+    if hooks.heap_is_unordered(policy):
+        place = memory.buffers[buffer].heaped
         memory.heap[buffer, place] = slot
-        whole[slot, PLACE] = place
-        memory.buffers[buffer, HEAPED] = place + 1
+        slots[slot].place = place
+        memory.buffers[buffer].heaped = place + 1
     else:
         if hooks.bounds(policy):
             hooks.weigh(policy, memory, slot, t)
         push(memory, slot)
-    withsets.count_company(memory.sets, policy, memory, slot, t, 1)
-    if hooks.watches_company(policy):
-        if hooks.company(policy, memory, slot, t) and not hooks.drifts(policy):
+    withsets.count_partners(memory.sets, policy, memory, slot, t, 1)
+    if hooks.wants_partner_changes(policy):
+        if hooks.partners_changed(policy, memory, slot, t) and not hooks.heap_is_unordered(policy):
             sift(memory, slot)
-        tell_company(policy, memory, slot, s, t)
+        tell_partners_changed(policy, memory, slot, s, t)

@@ -26,46 +26,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels import withsets
-from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, rule
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
 from bankfull.kernels.keys import key_number
 from bankfull.kernels.memory import (
-    ARRIVED,
-    BUFFER,
-    CONTAINED,
     CONTAINS,
     EQUAL,
-    HELD,
-    KEY_BYTES,
-    KIND,
-    LINKS,
-    MARKED,
-    MEMBER,
-    MEMBER_ROWS,
-    MEMBER_SPAN,
     NONE,
-    NTH,
-    POST_FREE,
-    POST_KEY,
-    POST_NEWER,
-    POST_NEXT,
-    POST_OLDER,
-    POST_SLOT,
-    POSTS_USED,
     PRODUCT,
-    ROW,
-    SEQ,
-    SEQ_NEXT,
-    STREAM,
-    TIME,
-    USED,
     Memory,
     Sets,
 )
 
 #: The item that stands for the empty set.
 EMPTY = 0
-#: Columns of ``marks``: a mark for every slot, and a list of those found.
-_MARK, FOUND = 0, 1
 
 
 class Bags(NamedTuple):
@@ -83,17 +56,22 @@ class Bags(NamedTuple):
 
 @rule(withsets.on_keys, Sets)
 def _on_keys(sets: Sets, memory: Memory, join: int) -> bool:
-    return memory.joins[join, KIND] == EQUAL  # type: ignore[no-any-return]
+    return memory.joins[join].kind == EQUAL  # type: ignore[no-any-return]
+
+
+@rule(withsets.agreeing, Sets)
+def _agreeing(sets: Sets, slot: int, join: int) -> Any:
+    return sets.held[slot, join].agreeing
 
 
 @rule(withsets.key_at, Sets)
 def _key_at(sets: Sets, memory: Memory, join: int, place: int) -> Any:
-    return place if memory.joins[join, KIND] == EQUAL else np.int64(sets.posts[place, POST_KEY])
+    return place if memory.joins[join].kind == EQUAL else np.int64(sets.posts[place].key)
 
 
 @rule(withsets.next_key, Sets)
 def _next_key(sets: Sets, memory: Memory, join: int, place: int) -> Any:
-    return NONE if memory.joins[join, KIND] == EQUAL else np.int64(sets.posts[place, POST_NEXT])
+    return NONE if memory.joins[join].kind == EQUAL else np.int64(sets.posts[place].next)
 
 
 @rule(withsets.pooled, Sets)
@@ -103,106 +81,105 @@ def _pooled(
     if so_far < 0.0:
         return more
     about = memory.joins[join]
-    if about[KIND] == CONTAINS and about[CONTAINED] == stream:
+    if about.kind == CONTAINS and about.contained == stream:
         return min(so_far, more)
     return so_far + more
 
 
-@kernel
+@inner
 def _take_items(sets: Sets, memory: Memory, bags: Bags, join: int, i: int, slot: int) -> None:
     """Write the items of an arrival down behind a free slot; they are in no list yet."""
     posts = sets.posts
     start, size = bags.starts[join, i], bags.sizes[join, i]
     following = NONE
     for k in range(start + size - 1, start - 1, -1):
-        post = memory.now[POST_FREE]
-        memory.now[POST_FREE] = posts[post, POST_NEXT]
-        posts[post, POST_SLOT] = slot
-        posts[post, POST_KEY] = key_number(memory, np.uint64(bags.items[k]), join)
-        posts[post, POST_NEXT] = following
+        post = memory.now.post_free
+        memory.now.post_free = posts[post].next
+        posts[post].slot = slot
+        posts[post].key = key_number(memory, np.uint64(bags.items[k]), join)
+        posts[post].next = following
         if sets.weights.size > 0:
             sets.weights[post] = bags.weights[k]
         following = post
-    memory.now[POSTS_USED] += size
-    memory.whole[slot, LINKS + 3 * join] = following
-    memory.whole[slot, LINKS + 3 * join + 1] = size
-    memory.whole[slot, LINKS + 3 * join + 2] = 0
+    memory.now.posts_used += size
+    memory.links[slot, join].first = following
+    sets.held[slot, join].items, sets.held[slot, join].agreeing = size, 0
 
 
 @inlined
 def _link_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
     """Enter a tuple in the lists of its items; who is the first to hold one pays for it."""
-    posts, stream = sets.posts, memory.whole[slot, STREAM]
-    post = memory.whole[slot, LINKS + 3 * join]
+    posts, stream = sets.posts, memory.slots[slot].stream
+    post = memory.links[slot, join].first
     while post >= 0:
-        about = memory.lists[posts[post, POST_KEY], 2 * stream : 2 * stream + 2]
-        first = about[0]
-        posts[post, POST_OLDER] = first
-        posts[post, POST_NEWER] = NONE
+        about = memory.lists[posts[post].key, stream]
+        first = about.newest
+        posts[post].older = first
+        posts[post].newer = NONE
         if first >= 0:
-            posts[first, POST_NEWER] = post
+            posts[first].newer = post
         else:
-            memory.buffers[memory.whole[slot, BUFFER], USED] += memory.joins[join, KEY_BYTES]
-            memory.now[HELD] += 1
-        about[0] = post
-        about[1] += 1
-        post = posts[post, POST_NEXT]
+            memory.buffers[memory.slots[slot].buffer].used += memory.joins[join].key_bytes
+            memory.now.held += 1
+        about.newest = post
+        about.held += 1
+        post = posts[post].next
 
 
 @inlined
 def _unlink_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
     """Take a tuple out of the lists of its items and free its postings."""
-    posts, stream = sets.posts, memory.whole[slot, STREAM]
-    post = memory.whole[slot, LINKS + 3 * join]
+    posts, stream = sets.posts, memory.slots[slot].stream
+    post = memory.links[slot, join].first
     while post >= 0:
-        about = memory.lists[posts[post, POST_KEY], 2 * stream : 2 * stream + 2]
-        older, newer = posts[post, POST_OLDER], posts[post, POST_NEWER]
+        about = memory.lists[posts[post].key, stream]
+        older, newer = posts[post].older, posts[post].newer
         if newer >= 0:
-            posts[newer, POST_OLDER] = older
+            posts[newer].older = older
         else:
-            about[0] = older
+            about.newest = older
         if older >= 0:
-            posts[older, POST_NEWER] = newer
-        about[1] -= 1
-        if about[1] == 0:
-            memory.buffers[memory.whole[slot, BUFFER], USED] -= memory.joins[join, KEY_BYTES]
-            memory.now[HELD] -= 1
-        post = posts[post, POST_NEXT]
+            posts[older].newer = newer
+        about.held -= 1
+        if about.held == 0:
+            memory.buffers[memory.slots[slot].buffer].used -= memory.joins[join].key_bytes
+            memory.now.held -= 1
+        post = posts[post].next
     _free_items(sets, memory, slot, join)
 
 
 @inlined
 def _free_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
     """Give the postings of a tuple that is in no list back."""
-    post = memory.whole[slot, LINKS + 3 * join]
-    memory.whole[slot, LINKS + 3 * join] = NONE
+    post = memory.links[slot, join].first
+    memory.links[slot, join].first = NONE
     while post >= 0:
-        following = sets.posts[post, POST_NEXT]
-        sets.posts[post, POST_KEY] = NONE
-        sets.posts[post, POST_NEXT] = memory.now[POST_FREE]
-        memory.now[POST_FREE] = post
-        memory.now[POSTS_USED] -= 1
+        following = sets.posts[post].next
+        sets.posts[post].key = NONE
+        sets.posts[post].next = memory.now.post_free
+        memory.now.post_free = post
+        memory.now.posts_used -= 1
         post = following
 
 
 @rule(withsets.link, Sets)
 def _link(sets: Sets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KIND] != EQUAL:
+        if memory.joins[join].kind != EQUAL:
             _link_items(sets, memory, slot, join)
 
 
 @rule(withsets.unlink, Sets)
 def _unlink(sets: Sets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KIND] != EQUAL:
+        if memory.joins[join].kind != EQUAL:
             _unlink_items(sets, memory, slot, join)
 
 
 @rule(withsets.forgo, Sets)
 def _forgo(sets: Sets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KIND] != EQUAL:
+        if memory.joins[join].kind != EQUAL:
             _free_items(sets, memory, slot, join)
 
 
@@ -210,12 +187,12 @@ def _forgo(sets: Sets, memory: Memory, slot: int) -> None:
 def _extra_bytes(sets: Sets, memory: Memory, slot: int, stream: int, alone: bool) -> Any:
     total = 0
     for join in range(memory.joins.shape[0]):
-        if memory.joins[join, KIND] != EQUAL and memory.joins[join, KEY_BYTES] > 0:
-            post = memory.whole[slot, LINKS + 3 * join]
+        if memory.joins[join].kind != EQUAL and memory.joins[join].key_bytes > 0:
+            post = memory.links[slot, join].first
             while post >= 0:
-                if alone or memory.lists[sets.posts[post, POST_KEY], 2 * stream + 1] == 0:
-                    total += memory.joins[join, KEY_BYTES]
-                post = sets.posts[post, POST_NEXT]
+                if alone or memory.lists[sets.posts[post].key, stream].held == 0:
+                    total += memory.joins[join].key_bytes
+                post = sets.posts[post].next
     return total
 
 
@@ -227,23 +204,23 @@ def _items_of(sets: Sets, bags: Bags, i: int) -> Any:
     return items
 
 
-@kernel
+@inner
 def agreeing(sets: Sets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
     """List the stored tuples that agree with one, newest first; returns (found, compared).
 
-    They stand in ``marks[:found, FOUND]`` until the next call. Windows are not looked at.
+    They stand in ``sets.found`` until the next call. Windows are not looked at.
     """
     about = memory.joins[join]
-    other = about[MEMBER + 1] if about[MEMBER] == stream else about[MEMBER]
-    if about[KIND] == PRODUCT:
+    other = about.members[1] if about.members[0] == stream else about.members[0]
+    if about.kind == PRODUCT:
         found, compared = _multiply(sets, memory, join, slot, other)
     else:
         found, compared = _count(sets, memory, join, slot, stream, other)
-    newest_first(sets.marks[:, FOUND], found, memory.whole[:, SEQ])
+    newest_first(sets.found, found, memory.slots)
     return found, compared
 
 
-@kernel
+@inner
 def _count(
     sets: Sets, memory: Memory, join: int, slot: int, stream: int, other: int
 ) -> tuple[int, int]:
@@ -251,65 +228,64 @@ def _count(
 
     Marks of earlier searches are no higher than ``zero`` and need no setting back.
     """
-    posts, marks, about = sets.posts, sets.marks, memory.joins[join]
-    held = LINKS + 3 * join + 1
-    size = memory.whole[slot, held]
-    zero = memory.now[MARKED]
-    memory.now[MARKED] = zero + size
-    by_size = about[KIND] == CONTAINS and about[CONTAINED] != stream
-    enough = zero + (size if about[KIND] == CONTAINS else np.int64(sets.at_least[join]))
+    posts, marks, listed, about = sets.posts, sets.marks, sets.found, memory.joins[join]
+    size = sets.held[slot, join].items
+    zero = memory.now.marked
+    memory.now.marked = zero + size
+    by_size = about.kind == CONTAINS and about.contained != stream
+    enough = zero + (size if about.kind == CONTAINS else np.int64(sets.at_least[join]))
     found, compared = 0, 0
-    post = memory.whole[slot, held - 1]
+    post = memory.links[slot, join].first
     while post >= 0:
-        entry = memory.lists[posts[post, POST_KEY], 2 * other]
+        entry = memory.lists[posts[post].key, other].newest
         while entry >= 0:
-            x = posts[entry, POST_SLOT]
-            shared = max(marks[x, _MARK], zero) + 1
-            marks[x, _MARK] = shared
+            x = posts[entry].slot
+            shared = max(marks[x], zero) + 1
+            marks[x] = shared
             if by_size:
-                enough = zero + memory.whole[x, held]
+                enough = zero + sets.held[x, join].items
             if shared == enough:
-                marks[found, FOUND] = x
+                listed[found] = x
                 found += 1
             compared += 1
-            entry = posts[entry, POST_OLDER]
-        post = posts[post, POST_NEXT]
+            entry = posts[entry].older
+        post = posts[post].next
     return found, compared
 
 
-@kernel
+@inner
 def _multiply(sets: Sets, memory: Memory, join: int, slot: int, other: int) -> tuple[int, int]:
     """Add up products of weights, in the order of the items' values, and keep the large sums."""
-    posts, marks, scores = sets.posts, sets.marks, sets.scores
-    turn = memory.now[MARKED] + 1
-    memory.now[MARKED] = turn
+    posts, marks, listed, scores = sets.posts, sets.marks, sets.found, sets.scores
+    turn = memory.now.marked + 1
+    memory.now.marked = turn
     sharing, compared = 0, 0
-    post = memory.whole[slot, LINKS + 3 * join]
+    post = memory.links[slot, join].first
     while post >= 0:
         weight = sets.weights[post]
-        entry = memory.lists[posts[post, POST_KEY], 2 * other]
+        entry = memory.lists[posts[post].key, other].newest
         while entry >= 0:
-            x = posts[entry, POST_SLOT]
-            if marks[x, _MARK] != turn:
-                marks[x, _MARK] = turn
+            x = posts[entry].slot
+            if marks[x] != turn:
+                marks[x] = turn
                 scores[x] = 0.0
-                marks[sharing, FOUND] = x
+                listed[sharing] = x
                 sharing += 1
             scores[x] += weight * sets.weights[entry]
             compared += 1
-            entry = posts[entry, POST_OLDER]
-        post = posts[post, POST_NEXT]
+            entry = posts[entry].older
+        post = posts[post].next
     found = 0
     for k in range(sharing):
-        x = marks[k, FOUND]
+        x = listed[k]
         if scores[x] >= sets.at_least[join]:
-            marks[found, FOUND] = x
+            listed[found] = x
             found += 1
     return found, compared
 
 
-@kernel
-def newest_first(listed: Int64, found: int, numbers: Int64) -> None:
+@inner
+def newest_first(listed: Int64, found: int, tuples: Records) -> None:
     """Put what was found in order (Shell's sort: mostly a handful, now and then a whole window)."""
     gap = 1
     while 3 * gap + 1 < found:
@@ -317,9 +293,9 @@ def newest_first(listed: Int64, found: int, numbers: Int64) -> None:
     while gap > 0:
         for k in range(gap, found):
             x = listed[k]
-            number = numbers[x]
+            number = tuples[x].seq
             at = k
-            while at >= gap and numbers[listed[at - gap]] < number:
+            while at >= gap and tuples[listed[at - gap]].seq < number:
                 listed[at] = listed[at - gap]
                 at -= gap
             listed[at] = x
@@ -335,30 +311,27 @@ def _meet(
     return _search(sets, memory, join, slot, s, t, row, out, count)
 
 
-@kernel
+@inner
 def _search(
     sets: Sets, memory: Memory, join: int, slot: int, s: int, t: int, row: int, out: Any, count: int
 ) -> tuple[int, int]:
     """Join an arrival whose items are behind ``slot`` with all who agree and are in the windows."""
     about = memory.joins[join]
-    own = 0 if about[MEMBER] == s else 1
+    own = 0 if about.members[0] == s else 1
     partner = 1 - own
     found, compared = agreeing(sets, memory, join, slot, s)
-    memory.whole[slot, LINKS + 3 * join + 2] = found
+    sets.held[slot, join].agreeing = found
     for k in range(found):
-        x = sets.marks[k, FOUND]
-        after = memory.streams[about[MEMBER + partner], ARRIVED] - memory.whole[x, NTH] - 1
-        if (
-            t - memory.whole[x, TIME] > about[MEMBER_SPAN + partner]
-            or after >= about[MEMBER_ROWS + partner]
-        ):
+        x = sets.found[k]
+        after = memory.streams[about.members[partner]].arrived - memory.slots[x].nth - 1
+        if t - memory.slots[x].time > about.spans[partner] or after >= about.rows[partner]:
             continue
         if count == out.times.size:
             return -1, compared
         out.rows[own, count], out.slots[own, count] = row, NONE
-        out.arrivals[own, count] = memory.now[SEQ_NEXT]
-        out.rows[partner, count], out.slots[partner, count] = memory.whole[x, ROW], x
-        out.arrivals[partner, count] = memory.whole[x, SEQ]
+        out.arrivals[own, count] = memory.now.seq_next
+        out.rows[partner, count], out.slots[partner, count] = memory.slots[x].row, x
+        out.arrivals[partner, count] = memory.slots[x].seq
         out.joins[count], out.times[count] = join, t
         count += 1
     return count, compared

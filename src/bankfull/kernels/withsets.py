@@ -38,6 +38,12 @@ def pooled(sets: Any, memory: Any, join: int, stream: int, so_far: float, more: 
 
 
 @hook
+def agreeing(sets: Any, slot: int, join: int) -> Any:
+    """Return how many stored tuples agree with one in a join on sets."""
+    return 0
+
+
+@hook
 def link(sets: Any, memory: Any, slot: int) -> None:
     """Enter a tuple in the lists of its items."""
 
@@ -91,7 +97,7 @@ def tell_agreement(
 
 
 @hook
-def count_company(sets: Any, policy: Any, memory: Any, slot: int, t: int, change: int) -> None:
+def count_partners(sets: Any, policy: Any, memory: Any, slot: int, t: int, change: int) -> None:
     """Count and tell those that agree with a tuple that has come or goes."""
 
 

@@ -48,7 +48,7 @@ class Chart:
 
     x: str
     y: str
-    kind: str = "line"  # or "bar", "scatter"
+    kind: str = "line"  # or "bar", "scatter", "overview"
     panel: str | None = None
     log: str = ""  # which axes are logarithmic: "", "x", "y", "xy"
     across: str | None = None  # what a scatter plot has on its horizontal axis

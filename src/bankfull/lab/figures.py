@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from bankfull.errors import PlanError
+from bankfull.lab import overview
 from bankfull.lab.experiment import Experiment, Record
 
 #: Colours that colour-blind readers can tell apart, and dashes where colours repeat.
@@ -21,8 +22,8 @@ _COLOURS = {
     "life": "#66a61e",
     "fifo": "#999999",
     "random": "#bbbbbb",
-    "age": "#f0e442",
-    "age-learned": "#b8a800",
+    "age": "#d6c200",
+    "age-learned": "#8c8000",
     "simp": "#a6761d",
     "simpprob": "#e7298a",
     "dimpprob": "#7570b3",
@@ -79,6 +80,11 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    if experiment.chart.kind == "overview":
+        figure = Figure()
+        FigureCanvasAgg(figure)
+        overview.draw(figure, experiment, records, _style)
+        return _save(figure, path)
     chart = experiment.chart
     panels = list(dict.fromkeys(record[chart.panel] for record in records)) if chart.panel else [""]
     columns = min(_COLUMNS, len(panels))
@@ -103,6 +109,10 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
     figure.suptitle("\n".join(title), fontsize=10, y=1 - _TITLE_IN * inch)
     right, top = 1 - _LEGEND_IN / figure.get_figwidth(), 1 - _TOP_IN * inch
     figure.tight_layout(rect=(0, 0, right, top))
+    return _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> dict[str, Path]:
     files = {suffix: path.with_suffix(f".{suffix}") for suffix in ("png", "svg")}
     for file in files.values():
         figure.savefig(file, dpi=150, metadata={"Date": None} if file.suffix == ".svg" else None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bankfull.errors import SpecError, closest
-from bankfull.lab import everything, gdj, importance
+from bankfull.lab import everything, gdj, importance, memory
 from bankfull.lab.experiment import Experiment
 
-EXPERIMENTS = {
-    one.key: one for one in (*gdj.EXPERIMENTS, *importance.EXPERIMENTS, *everything.EXPERIMENTS)
+EXPERIMENTS: dict[str, Experiment] = {
+    one.key: one for paper in (gdj, importance, everything, memory) for one in paper.EXPERIMENTS
 }
 
 

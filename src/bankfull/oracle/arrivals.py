@@ -3,7 +3,7 @@
 Rules, in this order, row by row as they arrive:
 
 1. *quarantined*: no time; a time that 64-bit arithmetic has no room for; a weight of a present
-   item that is null, NaN or infinite. Such rows leave no trace.
+   item that is null, NaN or infinite; text that is not UTF-8. Such rows leave no trace.
 2. *late*: earlier than the largest accepted time of the same stream by more than its bound.
 3. *accepted*: everything else. Of these, rows without a key are *useless*: purged, not stored.
 """
@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from bankfull.oracle.values import NANOSECONDS, plain, unit_ns
+from bankfull.oracle.values import NANOSECONDS, is_broken, plain, unit_ns
 from bankfull.spec import Duration, Join, Query, Rows, Similar, Ticks
 
 Fate = Literal["quarantined", "late", "accepted"]
@@ -38,7 +38,7 @@ def fates(query: Query, streams: Tables) -> dict[str, list[Fate]]:
     return {
         stream.name: _fates(
             times(streams[stream.name][stream.time]),
-            _bad_weights(query, stream.name, streams[stream.name]),
+            _bad_values(query, stream.name, streams[stream.name]),
             length(stream.late),
             furthest,
         )
@@ -75,7 +75,7 @@ def useless(query: Query, streams: Tables) -> dict[str, int]:
         joins = [join for join in query.joins if name in join.streams]
         counted = any(isinstance(window, Rows) for join in joins for window in join.windows)
         nulls = {
-            column: streams[name][column].is_null().to_pylist()
+            column: [value is None for value in plain(streams[name][column])]
             for join in joins
             for column in _compared(join, name)
         }
@@ -119,9 +119,11 @@ def _fates(when: list[int | None], bad: list[bool], late: int, furthest: int) ->
     return decided
 
 
-def _bad_weights(query: Query, name: str, table: pa.Table) -> list[bool]:
-    """Mark the rows with an unusable weight in any weighted set that some join reads."""
+def _bad_values(query: Query, name: str, table: pa.Table) -> list[bool]:
+    """Mark the rows with broken text, or an unusable weight in a weighted set that is read."""
     bad = [False] * len(table)
+    for column in table.columns:
+        bad = [was or is_broken(value) for was, value in zip(bad, plain(column), strict=True)]
     for join in query.joins:
         if not isinstance(join.predicate, Similar) or name not in join.streams:
             continue

@@ -36,8 +36,28 @@ def plain(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         return _structs(column)
     if pa.types.is_nested(kind) and not pa.types.is_union(kind):
         return [tuple(plain(item.values)) if item.is_valid else None for item in column]
-    values: list[Any] = column.to_pylist()
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        values = [_text(value) for value in column]
     return values
+
+
+def is_broken(value: object) -> bool:
+    """Whether a plain value is, or has within, text whose bytes are not UTF-8.
+
+    >>> is_broken(("a", chr(0xDCFF))), is_broken("é")
+    (True, False)
+    """
+    if isinstance(value, tuple):
+        return any(map(is_broken, value))
+    return isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _text(value: pa.Scalar) -> str | None:
+    """Read text, with a lone surrogate for every byte that is not UTF-8."""
+    buffer = value.as_buffer()
+    return None if buffer is None else bytes(buffer).decode(errors="surrogateescape")
 
 
 def canonical(value: object) -> Hashable:

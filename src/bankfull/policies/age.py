@@ -11,15 +11,6 @@ from bankfull.kernels import hooks
 from bankfull.kernels.bounds import bound_again, horizon
 from bankfull.kernels.compiler import Float64, Int64, inlined, rule
 from bankfull.kernels.memory import (
-    BUFFER,
-    OLDEST,
-    OWN_BUFFER,
-    PRIORITY,
-    SEQ,
-    SPAN,
-    STREAM,
-    TIME,
-    TIME_NOW,
     Memory,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
@@ -81,18 +72,18 @@ class Age(Policy):
 
 @inlined
 def _slice(memory: Memory, slot: int, time: int) -> int:
-    span = max(memory.streams[memory.whole[slot, STREAM], SPAN], 1)
-    return min(int((time - memory.whole[slot, TIME]) * _AGES / span), _AGES - 1)
+    span = max(memory.streams[memory.slots[slot].stream].span, 1)
+    return min(int((time - memory.slots[slot].time) * _AGES / span), _AGES - 1)
 
 
 @inlined
 def _standing(policy: AgeState, memory: Memory, slot: int, time: int) -> float:
     """Return whether a stored tuple is past its best age at a time."""
-    seq = memory.whole[slot, SEQ]
-    best = policy.learned[memory.whole[slot, STREAM]]
+    seq = memory.slots[slot].seq
+    best = policy.learned[memory.slots[slot].stream]
     if policy.given.size > 0:
         best = policy.given[seq] if seq < policy.given.size else 0.0
-    return _OVERDUE if time - memory.whole[slot, TIME] > best else _YOUNG
+    return _OVERDUE if time - memory.slots[slot].time > best else _YOUNG
 
 
 @rule(hooks.bounds, AgeState)
@@ -102,7 +93,7 @@ def _bounds(policy: AgeState) -> bool:
 
 @rule(hooks.enter, AgeState)
 def _enter(policy: AgeState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = _NEW
+    memory.slots[slot].priority = _NEW
 
 
 @rule(hooks.weigh, AgeState)
@@ -110,8 +101,8 @@ def _weigh(policy: AgeState, memory: Memory, slot: int, time: int) -> None:
     """Say how a tuple will stand a little later; a learned age needs no heap."""
     bound = _YOUNG
     if policy.given.size > 0:
-        bound = _standing(policy, memory, slot, policy.until[memory.whole[slot, BUFFER]])
-    memory.real[slot, PRIORITY] = bound
+        bound = _standing(policy, memory, slot, policy.until[memory.slots[slot].buffer])
+    memory.slots[slot].priority = bound
 
 
 @rule(hooks.current, AgeState)
@@ -129,10 +120,10 @@ def _choose(policy: AgeState, memory: Memory, buffer: int, time: int) -> int:
         return -1
     chosen, standing = -1, _YOUNG
     for stream in range(memory.streams.shape[0]):
-        slot = memory.streams[stream, OLDEST]
-        if memory.streams[stream, OWN_BUFFER] == buffer and slot >= 0:
+        slot = memory.streams[stream].oldest
+        if memory.streams[stream].own_buffer == buffer and slot >= 0:
             now = _standing(policy, memory, slot, time)
-            older = chosen < 0 or memory.whole[slot, SEQ] < memory.whole[chosen, SEQ]
+            older = chosen < 0 or memory.slots[slot].seq < memory.slots[chosen].seq
             if now < standing or (now == standing and older):
                 chosen, standing = slot, now
     return chosen
@@ -140,14 +131,14 @@ def _choose(policy: AgeState, memory: Memory, buffer: int, time: int) -> int:
 
 @rule(hooks.matched, AgeState)
 def _matched(policy: AgeState, memory: Memory, slot: int, time: int) -> bool:
-    policy.curves[memory.whole[slot, STREAM], 0, _slice(memory, slot, time)] += 1.0
+    policy.curves[memory.slots[slot].stream, 0, _slice(memory, slot, time)] += 1.0
     return False
 
 
 @rule(hooks.left, AgeState)
 def _left(policy: AgeState, memory: Memory, slot: int) -> None:
-    for age in range(_slice(memory, slot, memory.now[TIME_NOW]) + 1):
-        policy.curves[memory.whole[slot, STREAM], 1, age] += 1.0
+    for age in range(_slice(memory, slot, memory.now.time_now) + 1):
+        policy.curves[memory.slots[slot].stream, 1, age] += 1.0
 
 
 @rule(hooks.processed, AgeState)
@@ -160,7 +151,7 @@ def _processed(policy: AgeState, memory: Memory, stream: int, time: int) -> None
         total += about[0, age] / max(about[1, age], 1.0)
         if total / (age + 1) > best:
             best, at = total / (age + 1), age + 1
-    policy.learned[stream] = float(memory.streams[stream, SPAN]) * at / _AGES
+    policy.learned[stream] = float(memory.streams[stream].span) * at / _AGES
     for age in range(_AGES):
         about[0, age] *= 0.5
         about[1, age] *= 0.5

@@ -9,12 +9,14 @@ import numpy as np
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import Int64, inlined, rule
-from bankfull.kernels.memory import NOTE, PRIORITY, Memory
+from bankfull.kernels.memory import (
+    Memory,
+)
 from bankfull.policies.formula import Formula, weighted_sum
 from bankfull.policies.registry import Shape, check, register
 
 #: Notes of a tuple: its mean, at which instant it had it, and the value it moves to since then.
-_MEAN, _SINCE, _VALUE = NOTE, NOTE + 1, NOTE + 2
+_MEAN, _SINCE, _VALUE = range(3)
 #: Rounding leaves a mean within so much of its value, for each part of a step taken at a time.
 _ROUNDING = 1e-15
 
@@ -60,7 +62,7 @@ def _catch_up(policy: CumulativeState, memory: Memory, slot: int) -> float:
 
     One by one because rounding is part of the definition; a step that changes nothing is the last.
     """
-    about = memory.real[slot]
+    about = memory.slots[slot].notes
     fresh = (1.0 - policy.keep) * about[_VALUE]
     for _ in range(policy.instants[0] - np.int64(about[_SINCE])):
         mean = policy.keep * about[_MEAN] + fresh
@@ -73,7 +75,7 @@ def _catch_up(policy: CumulativeState, memory: Memory, slot: int) -> float:
 
 @inlined
 def _bound(policy: CumulativeState, memory: Memory, slot: int) -> float:
-    mean, value = memory.real[slot, _MEAN], memory.real[slot, _VALUE]
+    mean, value = memory.slots[slot].notes[_MEAN], memory.slots[slot].notes[_VALUE]
     if policy.keep == 1.0:
         return mean  # type: ignore[no-any-return]
     rounding = _ROUNDING * (abs(mean) + abs(value)) / (1.0 - policy.keep)
@@ -93,30 +95,30 @@ def _begins(policy: CumulativeState, memory: Memory, time: int) -> None:
 @rule(hooks.enter, CumulativeState)
 def _enter(policy: CumulativeState, memory: Memory, slot: int, time: int) -> None:
     value = weighted_sum(policy, memory, slot)
-    memory.real[slot, PRIORITY] = value
-    memory.real[slot, _MEAN] = value
-    memory.real[slot, _VALUE] = value
-    memory.real[slot, _SINCE] = float(policy.instants[0])
+    memory.slots[slot].priority = value
+    memory.slots[slot].notes[_MEAN] = value
+    memory.slots[slot].notes[_VALUE] = value
+    memory.slots[slot].notes[_SINCE] = float(policy.instants[0])
 
 
-@rule(hooks.watches_company, CumulativeState)
+@rule(hooks.wants_partner_changes, CumulativeState)
 def _watches(policy: CumulativeState) -> bool:
     return True
 
 
-@rule(hooks.company, CumulativeState)
-def _company(policy: CumulativeState, memory: Memory, slot: int, time: int) -> bool:
+@rule(hooks.partners_changed, CumulativeState)
+def _partners_changed(policy: CumulativeState, memory: Memory, slot: int, time: int) -> bool:
     """Go to where the old value led, then on to the new one."""
     _catch_up(policy, memory, slot)
-    memory.real[slot, _VALUE] = weighted_sum(policy, memory, slot)
-    memory.real[slot, PRIORITY] = _bound(policy, memory, slot)
+    memory.slots[slot].notes[_VALUE] = weighted_sum(policy, memory, slot)
+    memory.slots[slot].priority = _bound(policy, memory, slot)
     return True
 
 
 @rule(hooks.weigh, CumulativeState)
 def _weigh(policy: CumulativeState, memory: Memory, slot: int, time: int) -> None:
     _catch_up(policy, memory, slot)
-    memory.real[slot, PRIORITY] = _bound(policy, memory, slot)
+    memory.slots[slot].priority = _bound(policy, memory, slot)
 
 
 @rule(hooks.current, CumulativeState)

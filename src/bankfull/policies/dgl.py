@@ -11,19 +11,13 @@ import numpy as np
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import Float64, rule
 from bankfull.kernels.memory import (
-    IMPORTANCE,
-    NOTE,
-    PRIORITY,
-    SEQ_NEXT,
-    STREAM,
-    TIME,
     Memory,
     partners_stored,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
 
 #: Notes of a tuple: its worth when it was last written down, when that was, the last credit.
-_WORTH, _SINCE, _CREDITED = NOTE, NOTE + 1, NOTE + 2
+_WORTH, _SINCE, _CREDITED = range(3)
 
 
 class DglState(NamedTuple):
@@ -61,29 +55,32 @@ class Dgl(Policy):
 
 @rule(hooks.enter, DglState)
 def _enter(policy: DglState, memory: Memory, slot: int, time: int) -> None:
-    real = memory.real
-    windows = time / policy.spans[memory.whole[slot, STREAM]]
-    real[slot, _WORTH] = real[slot, IMPORTANCE]
-    real[slot, _SINCE] = windows
-    real[slot, _CREDITED] = -1.0
-    real[slot, PRIORITY] = np.log(real[slot, _WORTH]) - windows * policy.fading
+    slots = memory.slots
+    windows = time / policy.spans[memory.slots[slot].stream]
+    slots[slot].notes[_WORTH] = slots[slot].importance
+    slots[slot].notes[_SINCE] = windows
+    slots[slot].notes[_CREDITED] = -1.0
+    slots[slot].priority = np.log(slots[slot].notes[_WORTH]) - windows * policy.fading
 
 
 @rule(hooks.matched, DglState)
 def _matched(policy: DglState, memory: Memory, slot: int, time: int) -> bool:
-    real = memory.real
-    current = float(memory.now[SEQ_NEXT])
-    if real[slot, _CREDITED] == current:
+    slots = memory.slots
+    current = float(memory.now.seq_next)
+    if slots[slot].notes[_CREDITED] == current:
         return False
-    real[slot, _CREDITED] = current
-    span = policy.spans[memory.whole[slot, STREAM]]
+    slots[slot].notes[_CREDITED] = current
+    span = policy.spans[memory.slots[slot].stream]
     windows = time / span
-    left = 1.0 - (time - memory.whole[slot, TIME]) / span
-    gain = policy.gain * real[slot, IMPORTANCE] * float(partners_stored(memory, slot)) * left
+    left = 1.0 - (time - memory.slots[slot].time) / span
+    gain = policy.gain * slots[slot].importance * float(partners_stored(memory, slot)) * left
     if gain == 0.0:
         return False
-    worth = real[slot, _WORTH] * np.exp((windows - real[slot, _SINCE]) * policy.fading) + gain
-    real[slot, _WORTH] = worth
-    real[slot, _SINCE] = windows
-    real[slot, PRIORITY] = np.log(worth) - windows * policy.fading
+    worth = (
+        slots[slot].notes[_WORTH] * np.exp((windows - slots[slot].notes[_SINCE]) * policy.fading)
+        + gain
+    )
+    slots[slot].notes[_WORTH] = worth
+    slots[slot].notes[_SINCE] = windows
+    slots[slot].priority = np.log(worth) - windows * policy.fading
     return True

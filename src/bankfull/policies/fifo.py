@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import rule
-from bankfull.kernels.memory import PRIORITY, Memory
+from bankfull.kernels.memory import (
+    Memory,
+)
 from bankfull.policies.registry import Policy, Shape, register
 
 
@@ -37,4 +39,4 @@ def _competes(policy: FifoState) -> bool:
 
 @rule(hooks.enter, FifoState)
 def _enter(policy: FifoState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = 0.0
+    memory.slots[slot].priority = 0.0

@@ -11,9 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import inlined, rule
 from bankfull.kernels.memory import (
-    IMPORTANCE,
-    PRIORITY,
-    TIME,
     Memory,
     partners_stored,
 )
@@ -82,9 +79,9 @@ def weighted_sum(policy: Any, memory: Memory, slot: int) -> float:
     """Return the additive formula's value of a tuple now."""
     partners = float(partners_stored(memory, slot))
     return (  # type: ignore[no-any-return]
-        policy.alpha * memory.real[slot, IMPORTANCE]
+        policy.alpha * memory.slots[slot].importance
         + policy.beta * partners
-        + policy.delta * float(memory.whole[slot, TIME])
+        + policy.delta * float(memory.slots[slot].time)
     )
 
 
@@ -92,39 +89,39 @@ def weighted_sum(policy: Any, memory: Memory, slot: int) -> float:
 def _product(policy: MultiplicativeState, memory: Memory, slot: int) -> float:
     partners = float(partners_stored(memory, slot))
     return (  # type: ignore[no-any-return]
-        memory.real[slot, IMPORTANCE] ** policy.alpha
+        memory.slots[slot].importance ** policy.alpha
         * partners**policy.beta
-        * max(1.0 + float(memory.whole[slot, TIME]), 0.0) ** policy.delta
+        * max(1.0 + float(memory.slots[slot].time), 0.0) ** policy.delta
     )
 
 
 @rule(hooks.enter, AdditiveState)
 def _enter_sum(policy: AdditiveState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = weighted_sum(policy, memory, slot)
+    memory.slots[slot].priority = weighted_sum(policy, memory, slot)
 
 
-@rule(hooks.watches_company, AdditiveState)
+@rule(hooks.wants_partner_changes, AdditiveState)
 def _watches_sum(policy: AdditiveState) -> bool:
     return True
 
 
-@rule(hooks.company, AdditiveState)
-def _company_sum(policy: AdditiveState, memory: Memory, slot: int, time: int) -> bool:
-    memory.real[slot, PRIORITY] = weighted_sum(policy, memory, slot)
+@rule(hooks.partners_changed, AdditiveState)
+def _changed_sum(policy: AdditiveState, memory: Memory, slot: int, time: int) -> bool:
+    memory.slots[slot].priority = weighted_sum(policy, memory, slot)
     return True
 
 
 @rule(hooks.enter, MultiplicativeState)
 def _enter_product(policy: MultiplicativeState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = _product(policy, memory, slot)
+    memory.slots[slot].priority = _product(policy, memory, slot)
 
 
-@rule(hooks.watches_company, MultiplicativeState)
+@rule(hooks.wants_partner_changes, MultiplicativeState)
 def _watches_product(policy: MultiplicativeState) -> bool:
     return True
 
 
-@rule(hooks.company, MultiplicativeState)
-def _company_product(policy: MultiplicativeState, memory: Memory, slot: int, time: int) -> bool:
-    memory.real[slot, PRIORITY] = _product(policy, memory, slot)
+@rule(hooks.partners_changed, MultiplicativeState)
+def _changed_product(policy: MultiplicativeState, memory: Memory, slot: int, time: int) -> bool:
+    memory.slots[slot].priority = _product(policy, memory, slot)
     return True

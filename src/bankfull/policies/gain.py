@@ -8,23 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Float64, Int64, inlined, kernel, rule
+from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
 from bankfull.kernels.keys import bytes_of
 from bankfull.kernels.memory import (
-    HEAPED,
-    IMPORTANCE,
-    LINKS,
-    MEMBER,
-    NEWER,
     NONE,
-    NOTE,
-    OLDEST,
-    PRIORITY,
-    SEQ_NEXT,
-    STREAM,
-    TIME,
-    WEIGHED,
-    WIDTH,
     Memory,
     first_key,
     goes_before,
@@ -64,7 +51,7 @@ _PERIOD = 128
 #: how many that share a key are passed on the way to the oldest of them.
 _AGAIN, _MOST, _ALONG = 8, 8, 64
 #: The note of a tuple: the class of its importance.
-_CLASS = NOTE
+_CLASS = 0
 
 
 class GainState(NamedTuple):
@@ -76,7 +63,7 @@ class GainState(NamedTuple):
     tuples in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a
     tuple of class c; ``ages[s]``, results and expected results by age, then the index made from
     them. ``period``: tuples since the tables were made, the time that ``factors`` hold for, how
-    often they were prepared. ``hand``: the stream and slot to be looked at next. ``chances``,
+    often they were prepared. ``cursor``: the stream and slot to be looked at next. ``chances``,
     ``fresh`` and ``counts`` are room to work in.
     """
 
@@ -90,7 +77,7 @@ class GainState(NamedTuple):
     worth: Float64
     ages: Float64
     period: Float64
-    hand: Int64
+    cursor: Int64
     chances: Float64
     fresh: Float64
     counts: Float64
@@ -113,8 +100,8 @@ class Gain(Policy):
 
     Frequency (PROB), locality (GDJ), age (AGE) and importance (SIMP) are special cases. Statistics
     are bounded: keys that nobody stored holds are forgotten, the rarest first. Priorities are
-    corrected lazily: when a tuple comes up for eviction, and a few with every arrival, by a hand
-    that goes round.
+    corrected lazily: when a tuple comes up for eviction, and a few with every arrival, by a
+    cursor that visits the stored tuples in turn.
 
     Reference: none; the mixture follows the notes in the project's own experiment.
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.
@@ -154,7 +141,7 @@ class Gain(Policy):
 def _now(policy: GainState, memory: Memory, time: int) -> float:
     """Return the time in windows; of count windows, in tuples."""
     if policy.scale < 0.0:
-        return memory.now[SEQ_NEXT] / -policy.scale  # type: ignore[no-any-return]
+        return memory.now.seq_next / -policy.scale  # type: ignore[no-any-return]
     return time / policy.scale
 
 
@@ -163,12 +150,12 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
     """Return the importance that a tuple is expected to earn an arrival, at any age."""
     if policy.period[1] != now:
         prepare(policy, memory, now)
-    own = memory.whole[slot, STREAM]
-    importance = int(memory.real[slot, _CLASS])
+    own = memory.slots[slot].stream
+    importance = int(memory.slots[slot].notes[_CLASS])
     total = 0.0
     for join in range(memory.joins.shape[0]):
-        for member in range(memory.joins[join, WIDTH]):
-            o = memory.joins[join, MEMBER + member]
+        for member in range(memory.joins[join].width):
+            o = memory.joins[join].members[member]
             if o == own:
                 continue
             at = memory.streams.shape[0] + o * WORDS
@@ -185,7 +172,7 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
 
 @inlined
 def _age(policy: GainState, memory: Memory, slot: int, now: float) -> int:
-    born = memory.whole[slot, TIME] / policy.scale if policy.scale > 0.0 else now
+    born = memory.slots[slot].time / policy.scale if policy.scale > 0.0 else now
     return min(max(int((now - born) * AGES), 0), AGES - 1)
 
 
@@ -193,15 +180,15 @@ def _age(policy: GainState, memory: Memory, slot: int, now: float) -> int:
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
-    index = policy.ages[memory.whole[slot, STREAM], 2, _age(policy, memory, slot, now)]
-    memory.real[slot, PRIORITY] = expected * index / bytes_of(memory, slot)
+    index = policy.ages[memory.slots[slot].stream, 2, _age(policy, memory, slot, now)]
+    memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
     return expected
 
 
 @inlined
 def _class_in(memory: Memory, stream: int, importance: float) -> int:
     """Return the class of a tuple's importance, if its stream has one."""
-    return class_of(importance) if memory.streams[stream, WEIGHED] else NO_CLASS
+    return class_of(importance) if memory.streams[stream].weighed else NO_CLASS
 
 
 @rule(hooks.arrived, GainState)
@@ -214,19 +201,19 @@ def _arrived(
 
 @rule(hooks.enter, GainState)
 def _enter(policy: GainState, memory: Memory, slot: int, time: int) -> None:
-    stream, importance = memory.whole[slot, STREAM], memory.real[slot, IMPORTANCE]
-    memory.real[slot, _CLASS] = _class_in(memory, stream, importance)
+    stream, importance = memory.slots[slot].stream, memory.slots[slot].importance
+    memory.slots[slot].notes[_CLASS] = _class_in(memory, stream, importance)
     _weigh(policy, memory, slot, _now(policy, memory, time))
 
 
-@kernel
+@inner
 def _weigh(policy: GainState, memory: Memory, slot: int, now: float) -> None:
     """Weigh a newcomer, and the one before it with its key: if one of them goes, the older."""
     _write(policy, memory, slot, now)
     for join in range(memory.joins.shape[0]):
-        key = memory.whole[slot, LINKS + 3 * join]
+        key = memory.links[slot, join].first
         if key >= 0 and on_keys(memory, join):
-            before = listed(memory, key, memory.whole[slot, STREAM])
+            before = listed(memory, key, memory.slots[slot].stream)
             if before >= 0:
                 _write(policy, memory, before, now)
                 sift(memory, before)
@@ -235,14 +222,14 @@ def _weigh(policy: GainState, memory: Memory, slot: int, now: float) -> None:
 @rule(hooks.matched, GainState)
 def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     age = _age(policy, memory, slot, _now(policy, memory, time))
-    policy.ages[memory.whole[slot, STREAM], 0, age] += 1.0
+    policy.ages[memory.slots[slot].stream, 0, age] += 1.0
     return False
 
 
 @rule(hooks.left, GainState)
 def _left(policy: GainState, memory: Memory, slot: int) -> None:
-    if policy.hand[1] == slot:
-        policy.hand[1] = memory.whole[slot, NEWER]
+    if policy.cursor[1] == slot:
+        policy.cursor[1] = memory.slots[slot].newer
 
 
 @rule(hooks.choose, GainState)
@@ -250,7 +237,7 @@ def _choose(policy: GainState, memory: Memory, buffer: int, time: int) -> int:
     return _first(policy, memory, buffer, _now(policy, memory, time))
 
 
-@kernel
+@inner
 def _first(policy: GainState, memory: Memory, buffer: int, now: float) -> int:
     """Return the top of the heap once it stays there after a second look.
 
@@ -269,10 +256,10 @@ def _first(policy: GainState, memory: Memory, buffer: int, now: float) -> int:
             break
     first = chosen
     for join in range(memory.joins.shape[0]):
-        if on_keys(memory, join) and memory.whole[first, LINKS + 3 * join] >= 0:
+        if on_keys(memory, join) and memory.links[first, join].first >= 0:
             oldest = first
             for _ in range(_ALONG):
-                older = memory.whole[oldest, LINKS + 3 * join + 1]
+                older = memory.links[oldest, join].older
                 if older < 0:
                     break
                 oldest = older
@@ -285,13 +272,13 @@ def _first(policy: GainState, memory: Memory, buffer: int, now: float) -> int:
 
 @inlined
 def _next(policy: GainState, memory: Memory) -> Any:
-    """Return the tuple at the hand, which goes from old to new, stream by stream."""
-    hand = policy.hand
-    while hand[1] == NONE:
-        hand[0] = (hand[0] + 1) % memory.streams.shape[0]
-        hand[1] = memory.streams[hand[0], OLDEST]
-    slot = hand[1]
-    hand[1] = memory.whole[slot, NEWER]
+    """Return the tuple at the cursor, which goes from old to new, stream by stream."""
+    cursor = policy.cursor
+    while cursor[1] == NONE:
+        cursor[0] = (cursor[0] + 1) % memory.streams.shape[0]
+        cursor[1] = memory.streams[cursor[0]].oldest
+    slot = cursor[1]
+    cursor[1] = memory.slots[slot].newer
     return slot
 
 
@@ -300,16 +287,16 @@ def _processed(policy: GainState, memory: Memory, stream: int, time: int) -> Non
     _go_round(policy, memory, _now(policy, memory, time))
 
 
-@kernel
+@inner
 def _go_round(policy: GainState, memory: Memory, now: float) -> None:
     """Look again at a few tuples, and make tables when it is time to."""
     stored = 0
     for buffer in range(memory.buffers.shape[0]):
-        stored += memory.buffers[buffer, HEAPED]
+        stored += memory.buffers[buffer].heaped
     for _ in range(min(stored, _AGAIN)):
         slot = _next(policy, memory)
         age = _age(policy, memory, slot, now)
-        policy.ages[memory.whole[slot, STREAM], 1, age] += _write(policy, memory, slot, now)
+        policy.ages[memory.slots[slot].stream, 1, age] += _write(policy, memory, slot, now)
         sift(memory, slot)
     policy.period[0] += 1.0
     if policy.period[0] >= _PERIOD:

@@ -9,19 +9,8 @@ import numpy as np
 
 from bankfull.errors import SpecError
 from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Float64, Int64, inlined, rule
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, rule
 from bankfull.kernels.memory import (
-    BUFFER,
-    HEAPED,
-    MEMBER,
-    NOTE,
-    OWN_BUFFER,
-    PRIORITY,
-    SPAN,
-    STREAM,
-    TIME,
-    TIME_NOW,
-    WIDTH,
     Memory,
     first_key,
     goes_before,
@@ -36,9 +25,9 @@ _TREE = 1 << 12
 _STEP, _FADE = 0.004, 1.0 / 1024.0
 #: The note of a tuple: results since it came in. Statistics of a key: when a tuple was evicted
 #: with it, and of which sort: a newcomer that had no result yet, or a veteran.
-_EARNED = NOTE
+_EARNED = 0
 #: Room to sort credits in, not of the tuple of that row.
-_SORTED = NOTE + 1
+_SORTED = 1
 _WHEN, _SORT = 0, 1
 
 
@@ -113,32 +102,32 @@ def _count(policy: GdjState, memory: Memory, buffer: int, credit: float, change:
 @inlined
 def _rebase(policy: GdjState, memory: Memory, buffer: int) -> None:
     """Let the tree begin at the smallest credit."""
-    size = memory.buffers[buffer, HEAPED]
+    size = memory.buffers[buffer].heaped
     least = np.inf  # not at the top: who has just been credited may still be there
     for place in range(size):
-        least = min(least, memory.real[memory.heap[buffer, place], PRIORITY])
+        least = min(least, memory.slots[memory.heap[buffer, place]].priority)
     policy.base[buffer] = least
     policy.tree[buffer, :] = 0
     for place in range(size):
-        _count(policy, memory, buffer, memory.real[memory.heap[buffer, place], PRIORITY], 1)
+        _count(policy, memory, buffer, memory.slots[memory.heap[buffer, place]].priority, 1)
 
 
 @inlined
-def _select(real: Float64, size: int, rank: int) -> float:
+def _select(slots: Records, size: int, rank: int) -> float:
     """Return the number of this rank among the first that are to be sorted (Hoare's FIND)."""
     first, last = 0, size - 1
     while first < last:
-        middle = real[rank, _SORTED]
+        middle = slots[rank].notes[_SORTED]
         low, high = first, last
         while low <= high:
-            while real[low, _SORTED] < middle:
+            while slots[low].notes[_SORTED] < middle:
                 low += 1
-            while real[high, _SORTED] > middle:
+            while slots[high].notes[_SORTED] > middle:
                 high -= 1
             if low <= high:
-                swapped = real[low, _SORTED]
-                real[low, _SORTED] = real[high, _SORTED]
-                real[high, _SORTED] = swapped
+                swapped = slots[low].notes[_SORTED]
+                slots[low].notes[_SORTED] = slots[high].notes[_SORTED]
+                slots[high].notes[_SORTED] = swapped
                 low += 1
                 high -= 1
         if rank <= high:
@@ -147,20 +136,20 @@ def _select(real: Float64, size: int, rank: int) -> float:
             first = low
         else:
             break
-    return real[rank, _SORTED]  # type: ignore[no-any-return]
+    return slots[rank].notes[_SORTED]  # type: ignore[no-any-return]
 
 
 @inlined
 def _percentile(policy: GdjState, memory: Memory, buffer: int, share: float) -> float:
     """Return the credit of this rank in a buffer."""
-    size = memory.buffers[buffer, HEAPED]
+    size = memory.buffers[buffer].heaped
     if size == 0:
         return 0.0
     rank = min(size - 1, np.int64(np.floor(share * size)))
     if policy.method == 2:
         for place in range(size):
-            memory.real[place, _SORTED] = memory.real[memory.heap[buffer, place], PRIORITY]
-        return _select(memory.real, size, rank)
+            memory.slots[place].notes[_SORTED] = memory.slots[memory.heap[buffer, place]].priority
+        return _select(memory.slots, size, rank)
     at = 0
     left = rank + 1
     step = _TREE
@@ -179,31 +168,31 @@ def _competes(policy: GdjState) -> bool:
 
 @rule(hooks.enter, GdjState)
 def _enter(policy: GdjState, memory: Memory, slot: int, time: int) -> None:
-    buffer = memory.whole[slot, BUFFER]
+    buffer = memory.slots[slot].buffer
     credit = _percentile(policy, memory, buffer, policy.initial[buffer])
-    memory.real[slot, _EARNED] = 0.0
-    memory.real[slot, PRIORITY] = credit
+    memory.slots[slot].notes[_EARNED] = 0.0
+    memory.slots[slot].priority = credit
     if policy.method != 2:
         _count(policy, memory, buffer, credit, 1)
 
 
 @rule(hooks.matched, GdjState)
 def _matched(policy: GdjState, memory: Memory, slot: int, time: int) -> bool:
-    buffer = memory.whole[slot, BUFFER]
-    before = memory.real[slot, PRIORITY]
-    memory.real[slot, _EARNED] += 1.0
+    buffer = memory.slots[slot].buffer
+    before = memory.slots[slot].priority
+    memory.slots[slot].notes[_EARNED] += 1.0
     if policy.method == 2:
         rank = 0
-        for place in range(memory.buffers[buffer, HEAPED]):
+        for place in range(memory.buffers[buffer].heaped):
             other = memory.heap[buffer, place]
             rank += other == slot or goes_before(memory, other, slot)
-        memory.real[slot, PRIORITY] = before + rank
+        memory.slots[slot].priority = before + rank
     else:
-        memory.real[slot, PRIORITY] = before + 1.0
+        memory.slots[slot].priority = before + 1.0
         _count(policy, memory, buffer, before, -1)
         _count(policy, memory, buffer, before + 1.0, 1)
         if before + 1.0 - policy.base[buffer] >= _TREE - 1 and (
-            memory.real[memory.heap[buffer, 0], PRIORITY] > policy.base[buffer]
+            memory.slots[memory.heap[buffer, 0]].priority > policy.base[buffer]
         ):
             _rebase(policy, memory, buffer)
     return True
@@ -211,14 +200,14 @@ def _matched(policy: GdjState, memory: Memory, slot: int, time: int) -> bool:
 
 @rule(hooks.left, GdjState)
 def _left(policy: GdjState, memory: Memory, slot: int) -> None:
-    buffer = memory.whole[slot, BUFFER]
+    buffer = memory.slots[slot].buffer
     if policy.method != 2:
-        _count(policy, memory, buffer, memory.real[slot, PRIORITY], -1)
-    stream = memory.whole[slot, STREAM]
-    age = memory.now[TIME_NOW] - memory.whole[slot, TIME]
-    if not policy.tunes or age > memory.streams[stream, SPAN]:
+        _count(policy, memory, buffer, memory.slots[slot].priority, -1)
+    stream = memory.slots[slot].stream
+    age = memory.now.time_now - memory.slots[slot].time
+    if not policy.tunes or age > memory.streams[stream].span:
         return
-    sort = 1 if memory.real[slot, _EARNED] > 0.0 else 0
+    sort = 1 if memory.slots[slot].notes[_EARNED] > 0.0 else 0
     for other in range(2):
         policy.gone[buffer, other] *= 1.0 - _FADE
     policy.gone[buffer, sort] += 1.0
@@ -227,7 +216,7 @@ def _left(policy: GdjState, memory: Memory, slot: int) -> None:
         place = first_key(memory, slot, join)
         while place >= 0:
             key = key_at(memory, join, place)
-            memory.stats[key, at + _WHEN] = float(memory.whole[slot, TIME])
+            memory.stats[key, at + _WHEN] = float(memory.slots[slot].time)
             memory.stats[key, at + _SORT] = 1.0 + sort
             place = next_key(memory, join, place)
 
@@ -240,16 +229,16 @@ def _arrived(
     if not policy.tunes:
         return
     join = int(memory.codes[key, 1])
-    for member in range(memory.joins[join, WIDTH]):
-        other = memory.joins[join, MEMBER + member]
+    for member in range(memory.joins[join].width):
+        other = memory.joins[join].members[member]
         at = memory.streams.shape[0] + 2 * other
         sort = int(memory.stats[key, at + _SORT]) - 1
         if other == stream or sort < 0:
             continue
-        if t - memory.stats[key, at + _WHEN] > memory.streams[other, SPAN]:
+        if t - memory.stats[key, at + _WHEN] > memory.streams[other].span:
             memory.stats[key, at + _SORT] = 0.0
             continue
-        buffer = memory.streams[other, OWN_BUFFER]
+        buffer = memory.streams[other].own_buffer
         gone = policy.gone[buffer]
         step = _STEP * (gone[0] + gone[1]) / (2.0 * max(gone[sort], 1.0))
         step = min(step, 16.0 * _STEP)

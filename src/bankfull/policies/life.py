@@ -10,7 +10,10 @@ import numpy as np
 from bankfull.kernels import hooks
 from bankfull.kernels.bounds import bound_again, horizon
 from bankfull.kernels.compiler import Int64, inlined, rule
-from bankfull.kernels.memory import BUFFER, PRIORITY, SPAN, STREAM, TIME, Memory, partners_arrived
+from bankfull.kernels.memory import (
+    Memory,
+    partners_arrived,
+)
 from bankfull.policies.registry import Policy, Shape, register
 
 
@@ -42,7 +45,7 @@ class Life(Policy):
 @inlined
 def _worth(memory: Memory, slot: int, time: int) -> float:
     """Return the priority of a tuple at a time; once its life is over it has none."""
-    life = memory.streams[memory.whole[slot, STREAM], SPAN] - (time - memory.whole[slot, TIME])
+    life = memory.streams[memory.slots[slot].stream].span - (time - memory.slots[slot].time)
     return partners_arrived(memory, slot) * float(max(life, 0))
 
 
@@ -53,12 +56,12 @@ def _bounds(policy: LifeState) -> bool:
 
 @rule(hooks.enter, LifeState)
 def _enter(policy: LifeState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = _worth(memory, slot, time)
+    memory.slots[slot].priority = _worth(memory, slot, time)
 
 
 @rule(hooks.weigh, LifeState)
 def _weigh(policy: LifeState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = _worth(memory, slot, policy.until[memory.whole[slot, BUFFER]])
+    memory.slots[slot].priority = _worth(memory, slot, policy.until[memory.slots[slot].buffer])
 
 
 @rule(hooks.current, LifeState)
@@ -66,14 +69,14 @@ def _current(policy: LifeState, memory: Memory, slot: int, time: int) -> float:
     return _worth(memory, slot, time)
 
 
-@rule(hooks.watches_agreement, LifeState)
+@rule(hooks.wants_agreement, LifeState)
 def _watches(policy: LifeState) -> bool:
     return True
 
 
 @rule(hooks.agreed, LifeState)
 def _agreed(policy: LifeState, memory: Memory, slot: int, time: int) -> bool:
-    memory.real[slot, PRIORITY] = _worth(memory, slot, policy.until[memory.whole[slot, BUFFER]])
+    memory.slots[slot].priority = _worth(memory, slot, policy.until[memory.slots[slot].buffer])
     return True
 
 

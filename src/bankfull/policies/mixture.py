@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from bankfull.kernels.compiler import Float64, inlined, kernel
-from bankfull.kernels.memory import KEYS_EVER, MEMBER, WIDTH, Memory
+from bankfull.kernels.compiler import Float64, inlined, inner
+from bankfull.kernels.memory import (
+    Memory,
+)
 
 #: Decayed counts have half-lives of 4, 1, 1/4, 1/16, 1/64 and 1/256 windows; another never decays.
 LIVES = 7
@@ -58,7 +60,7 @@ def _refresh_totals(policy: Any, memory: Memory, join: int, now: float) -> None:
         policy.fresh[s, _FADING] = totals[_FADING]
 
 
-@kernel
+@inner
 def prepare(policy: Any, memory: Memory, now: float) -> None:
     """Write what a count of a key is worth now for every join, stream and life.
 
@@ -77,15 +79,15 @@ def prepare(policy: Any, memory: Memory, now: float) -> None:
             everything += totals[1] * np.exp2(totals[_SINCE + 1] - now)
     for join in range(memory.joins.shape[0]):
         _refresh_totals(policy, memory, join, now)
-        for member in range(memory.joins[join, WIDTH]):
-            o = memory.joins[join, MEMBER + member]
+        for member in range(memory.joins[join].width):
+            o = memory.joins[join].members[member]
             arrivals = fresh[o, 1] / everything if everything > 0.0 else 1.0
             shares, factors = policy.shares[join, o], policy.factors[join, o]
             for life in range(LIVES):
                 own = fresh[o, life]
                 others = 0.0
-                for another in range(memory.joins[join, WIDTH]):
-                    s = memory.joins[join, MEMBER + another]
+                for another in range(memory.joins[join].width):
+                    s = memory.joins[join].members[another]
                     if s != o:
                         others += fresh[s, life]
                 both = shares[2 * LIVES + life] / (own + others) if own + others > 1e-9 else 0.0
@@ -93,7 +95,7 @@ def prepare(policy: Any, memory: Memory, now: float) -> None:
                 factors[1, life] = both + (shares[LIVES + life] / others if others > 1e-9 else 0.0)
                 factors[0, life] *= arrivals
                 factors[1, life] *= arrivals
-            factors[2, 0] = arrivals * shares[ESTIMATORS - 1] / (1.0 + memory.now[KEYS_EVER])
+            factors[2, 0] = arrivals * shares[ESTIMATORS - 1] / (1.0 + memory.now.keys_ever)
 
 
 @inlined
@@ -104,8 +106,8 @@ def find_chance(policy: Any, memory: Memory, join: int, key: int, o: int, now: f
     """
     stats, joins, factors, streams = memory.stats, memory.joins, policy.factors, len(memory.streams)
     chance = factors[join, o, 2, 0]
-    for member in range(joins[join, WIDTH]):
-        s = joins[join, MEMBER + member]
+    for member in range(joins[join].width):
+        s = joins[join].members[member]
         at, kind = streams + s * WORDS, 0 if s == o else 1
         chance += stats[key, s] * factors[join, o, kind, _FADING]
         left = np.exp2(-0.25 * (now - stats[key, at + _SINCE]))
@@ -133,8 +135,8 @@ def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now:
         policy.counts[s, _FADING] = about[s] - (s == o)  # the arrival itself is no evidence
     for life in range(LIVES):
         count, total, others, totals = policy.counts[o, life], policy.fresh[o, life], 0.0, 0.0
-        for member in range(memory.joins[join, WIDTH]):
-            s = memory.joins[join, MEMBER + member]
+        for member in range(memory.joins[join].width):
+            s = memory.joins[join].members[member]
             if s != o:
                 others += policy.counts[s, life]
                 totals += policy.fresh[s, life]
@@ -142,7 +144,7 @@ def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now:
         chances[life] = count / total if total > 1e-9 else 0.0
         chances[LIVES + life] = others / totals if totals > 1e-9 else 0.0
         chances[2 * LIVES + life] = (count + others) / both if both > 1e-9 else 0.0
-    chances[ESTIMATORS - 1] = 1.0 / (1.0 + memory.now[KEYS_EVER])
+    chances[ESTIMATORS - 1] = 1.0 / (1.0 + memory.now.keys_ever)
     mixed, seen = 0.0, False
     for estimator in range(ESTIMATORS):
         mixed += shares[estimator] * chances[estimator]
@@ -169,7 +171,7 @@ def _count(policy: Any, memory: Memory, join: int, key: int, stream: int, now: f
     about[at + _SINCE] = totals[_SINCE + 1] = now
 
 
-@kernel
+@inner
 def learn(policy: Any, memory: Memory, key: int, stream: int, now: float) -> None:
     """Learn from the arrival of a key."""
     join = int(memory.codes[key, 1])

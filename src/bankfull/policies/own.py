@@ -11,7 +11,9 @@ from typing import Any
 from bankfull.kernels import hooks
 from bankfull.kernels.cache import depend_on
 from bankfull.kernels.compiler import plain, rule
-from bankfull.kernels.memory import PRIORITY, Memory
+from bankfull.kernels.memory import (
+    Memory,
+)
 from bankfull.policies.registry import Policy, Shape
 from bankfull.spec import Keep
 
@@ -41,14 +43,14 @@ def policy_of(function: Worth) -> type[Policy]:
     depend_on(getattr(function, "py_func", function), state)
 
     def weigh(policy: Any, memory: Memory, slot: int, time: int) -> None:
-        memory.real[slot, PRIORITY] = worth(memory, slot, time)
+        memory.slots[slot].priority = worth(memory, slot, time)
 
-    def drifts(policy: Any) -> bool:
+    def heap_is_unordered(policy: Any) -> bool:
         return True
 
     rule(hooks.enter, state)(weigh)
     rule(hooks.weigh, state)(weigh)
-    rule(hooks.drifts, state)(drifts)
+    rule(hooks.heap_is_unordered, state)(heap_is_unordered)
 
     @dataclass(frozen=True)
     class Own(Policy):

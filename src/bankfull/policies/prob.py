@@ -7,7 +7,10 @@ from typing import ClassVar, NamedTuple
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import rule
-from bankfull.kernels.memory import PRIORITY, Memory, partners_arrived
+from bankfull.kernels.memory import (
+    Memory,
+    partners_arrived,
+)
 from bankfull.policies.registry import Policy, Shape, register
 
 
@@ -38,15 +41,15 @@ class Prob(Policy):
 
 @rule(hooks.enter, ProbState)
 def _enter(policy: ProbState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = partners_arrived(memory, slot)
+    memory.slots[slot].priority = partners_arrived(memory, slot)
 
 
-@rule(hooks.watches_agreement, ProbState)
+@rule(hooks.wants_agreement, ProbState)
 def _watches(policy: ProbState) -> bool:
     return True
 
 
 @rule(hooks.agreed, ProbState)
 def _agreed(policy: ProbState, memory: Memory, slot: int, time: int) -> bool:
-    memory.real[slot, PRIORITY] = partners_arrived(memory, slot)
+    memory.slots[slot].priority = partners_arrived(memory, slot)
     return True

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import rule
-from bankfull.kernels.memory import PRIORITY, SEQ, Memory, draw
+from bankfull.kernels.memory import (
+    Memory,
+    draw,
+)
 from bankfull.policies.registry import Policy, Shape, register
 
 
@@ -22,8 +25,8 @@ class RandomState(NamedTuple):
 class Random(Policy):
     """Random load shedding.
 
-    Every tuple draws a lot when it arrives, and the smallest lot goes first.
-    Reference: GreedyDual-Join, section 5, RAND. Deviations: the lot is drawn once, so that a
+    Every tuple draws a number when it arrives, and the smallest goes first.
+    Reference: GreedyDual-Join, section 5, RAND. Deviations: the number is drawn once, so that a
     tuple that stays has the same chance to stay on; the stored tuples are a random sample of the
     window either way.
     Cost: the logarithm of the buffer.
@@ -35,4 +38,4 @@ class Random(Policy):
 
 @rule(hooks.enter, RandomState)
 def _enter(policy: RandomState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = draw(policy.seed, memory.whole[slot, SEQ])
+    memory.slots[slot].priority = draw(policy.seed, memory.slots[slot].seq)

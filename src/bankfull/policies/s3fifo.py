@@ -10,21 +10,14 @@ import numpy as np
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import Float64, Int64, inlined, rule
 from bankfull.kernels.memory import (
-    BUFFER,
-    HEAPED,
-    LINKS,
     NONE,
-    NOTE,
-    PRIORITY,
-    SEQ_NEXT,
-    STREAM,
     Memory,
 )
 from bankfull.kernels.queues import FIRST, dequeue, enqueue
 from bankfull.policies.registry import Policy, Shape, check, register
 
 #: Notes of a tuple: uses not yet forgiven; its queue.
-_USES, _QUEUE = NOTE, NOTE + 1
+_USES, _QUEUE = range(2)
 _SMALL, _MAIN = 0, 1
 _USES_MOST = 3.0
 
@@ -76,7 +69,7 @@ class S3Fifo(Policy):
 def _ghost(memory: Memory, slot: int) -> int:
     """Return where the ghost of a tuple's first key is noted, or -1 without a key."""
     for join in range(memory.joins.shape[0]):
-        key = memory.whole[slot, LINKS + 3 * join]
+        key = memory.links[slot, join].first
         if key >= 0:
             return key  # type: ignore[no-any-return]
     return -1
@@ -87,21 +80,21 @@ def _competes(policy: S3FifoState) -> bool:
     return False
 
 
-@rule(hooks.drifts, S3FifoState)
-def _drifts(policy: S3FifoState) -> bool:
+@rule(hooks.heap_is_unordered, S3FifoState)
+def _heap_is_unordered(policy: S3FifoState) -> bool:
     return True
 
 
 @rule(hooks.enter, S3FifoState)
 def _enter(policy: S3FifoState, memory: Memory, slot: int, time: int) -> None:
     key = _ghost(memory, slot)
-    column = memory.streams.shape[0] + memory.whole[slot, STREAM]
+    column = memory.streams.shape[0] + memory.slots[slot].stream
     known = key >= 0 and memory.stats[key, column] > 0.0
-    recent = known and memory.now[SEQ_NEXT] - memory.stats[key, column] <= policy.ghosts
-    buffer, queue = memory.whole[slot, BUFFER], _MAIN if recent else _SMALL
-    memory.real[slot, PRIORITY] = 0.0
-    memory.real[slot, _USES] = 0.0
-    memory.real[slot, _QUEUE] = float(queue)
+    recent = known and memory.now.seq_next - memory.stats[key, column] <= policy.ghosts
+    buffer, queue = memory.slots[slot].buffer, _MAIN if recent else _SMALL
+    memory.slots[slot].priority = 0.0
+    memory.slots[slot].notes[_USES] = 0.0
+    memory.slots[slot].notes[_QUEUE] = float(queue)
     enqueue(memory, policy.queues[buffer, queue], slot)
     if queue == _SMALL:
         policy.sizes[buffer] += 1.0
@@ -109,36 +102,36 @@ def _enter(policy: S3FifoState, memory: Memory, slot: int, time: int) -> None:
 
 @rule(hooks.matched, S3FifoState)
 def _matched(policy: S3FifoState, memory: Memory, slot: int, time: int) -> bool:
-    memory.real[slot, _USES] = min(memory.real[slot, _USES] + 1.0, _USES_MOST)
+    memory.slots[slot].notes[_USES] = min(memory.slots[slot].notes[_USES] + 1.0, _USES_MOST)
     return False
 
 
 @rule(hooks.left, S3FifoState)
 def _left(policy: S3FifoState, memory: Memory, slot: int) -> None:
-    buffer, queue = memory.whole[slot, BUFFER], int(memory.real[slot, _QUEUE])
+    buffer, queue = memory.slots[slot].buffer, int(memory.slots[slot].notes[_QUEUE])
     dequeue(memory, policy.queues[buffer, queue], slot)
     if queue == _SMALL:
         policy.sizes[buffer] -= 1.0
         key = _ghost(memory, slot)
         if key >= 0:
-            column = memory.streams.shape[0] + memory.whole[slot, STREAM]
-            memory.stats[key, column] = float(memory.now[SEQ_NEXT])
+            column = memory.streams.shape[0] + memory.slots[slot].stream
+            memory.stats[key, column] = float(memory.now.seq_next)
 
 
 @rule(hooks.choose, S3FifoState)
 def _choose(policy: S3FifoState, memory: Memory, buffer: int, time: int) -> int:
-    size = float(memory.buffers[buffer, HEAPED])
+    size = float(memory.buffers[buffer].heaped)
     while True:
         small = policy.sizes[buffer]
         queue = _SMALL if small > policy.share * size or small == size else _MAIN
         slot = policy.queues[buffer, queue, FIRST]
-        if memory.real[slot, _USES] == 0.0:
+        if memory.slots[slot].notes[_USES] == 0.0:
             return slot  # type: ignore[no-any-return]
         dequeue(memory, policy.queues[buffer, queue], slot)
         if queue == _SMALL:
             policy.sizes[buffer] -= 1.0
-            memory.real[slot, _QUEUE] = float(_MAIN)
-            memory.real[slot, _USES] = 0.0
+            memory.slots[slot].notes[_QUEUE] = float(_MAIN)
+            memory.slots[slot].notes[_USES] = 0.0
         else:
-            memory.real[slot, _USES] -= 1.0
+            memory.slots[slot].notes[_USES] -= 1.0
         enqueue(memory, policy.queues[buffer, _MAIN], slot)

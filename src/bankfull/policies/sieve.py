@@ -9,12 +9,15 @@ import numpy as np
 
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import Int64, rule
-from bankfull.kernels.memory import BUFFER, NONE, NOTE, PRIORITY, Memory
+from bankfull.kernels.memory import (
+    NONE,
+    Memory,
+)
 from bankfull.kernels.queues import FIRST, dequeue, enqueue, following
 from bankfull.policies.registry import Policy, Shape, register
 
 #: The note of a tuple: whether it was used since the hand passed it.
-_USED = NOTE
+_USED = 0
 
 
 class SieveState(NamedTuple):
@@ -49,16 +52,16 @@ def _competes(policy: SieveState) -> bool:
     return False
 
 
-@rule(hooks.drifts, SieveState)
-def _drifts(policy: SieveState) -> bool:
+@rule(hooks.heap_is_unordered, SieveState)
+def _heap_is_unordered(policy: SieveState) -> bool:
     return True
 
 
 @rule(hooks.enter, SieveState)
 def _enter(policy: SieveState, memory: Memory, slot: int, time: int) -> None:
-    buffer = memory.whole[slot, BUFFER]
-    memory.real[slot, PRIORITY] = 0.0
-    memory.real[slot, _USED] = 0.0
+    buffer = memory.slots[slot].buffer
+    memory.slots[slot].priority = 0.0
+    memory.slots[slot].notes[_USED] = 0.0
     enqueue(memory, policy.queues[buffer], slot)
     if policy.hand[buffer] == NONE:  # at the end, which is no longer the end
         policy.hand[buffer] = slot
@@ -66,13 +69,13 @@ def _enter(policy: SieveState, memory: Memory, slot: int, time: int) -> None:
 
 @rule(hooks.matched, SieveState)
 def _matched(policy: SieveState, memory: Memory, slot: int, time: int) -> bool:
-    memory.real[slot, _USED] = 1.0
+    memory.slots[slot].notes[_USED] = 1.0
     return False
 
 
 @rule(hooks.left, SieveState)
 def _left(policy: SieveState, memory: Memory, slot: int) -> None:
-    buffer = memory.whole[slot, BUFFER]
+    buffer = memory.slots[slot].buffer
     if policy.hand[buffer] == slot:
         policy.hand[buffer] = following(memory, slot)
     dequeue(memory, policy.queues[buffer], slot)
@@ -84,8 +87,8 @@ def _choose(policy: SieveState, memory: Memory, buffer: int, time: int) -> int:
         slot = policy.hand[buffer]
         if slot == NONE:
             slot = policy.queues[buffer, FIRST]
-        if memory.real[slot, _USED] == 0.0:
+        if memory.slots[slot].notes[_USED] == 0.0:
             policy.hand[buffer] = slot
             return slot  # type: ignore[no-any-return]
-        memory.real[slot, _USED] = 0.0
+        memory.slots[slot].notes[_USED] = 0.0
         policy.hand[buffer] = following(memory, slot)

@@ -8,10 +8,6 @@ from typing import ClassVar, NamedTuple
 from bankfull.kernels import hooks
 from bankfull.kernels.compiler import rule
 from bankfull.kernels.memory import (
-    IMPORTANCE,
-    LAST_TIE,
-    PRIORITY,
-    TIE,
     Memory,
     partners_stored,
 )
@@ -78,33 +74,33 @@ class Dimpprob(Policy):
 
 @rule(hooks.enter, SimpState)
 def _enter_simp(policy: SimpState, memory: Memory, slot: int, time: int) -> None:
-    memory.real[slot, PRIORITY] = memory.real[slot, IMPORTANCE]
+    memory.slots[slot].priority = memory.slots[slot].importance
 
 
 @rule(hooks.enter, SimpprobState)
 def _enter_simpprob(policy: SimpprobState, memory: Memory, slot: int, time: int) -> None:
     partners = float(partners_stored(memory, slot))
-    memory.real[slot, PRIORITY] = memory.real[slot, IMPORTANCE] * partners
-    memory.real[slot, TIE] = memory.real[slot, IMPORTANCE]
-    memory.real[slot, LAST_TIE] = partners
+    memory.slots[slot].priority = memory.slots[slot].importance * partners
+    memory.slots[slot].tie = memory.slots[slot].importance
+    memory.slots[slot].last_tie = partners
 
 
 @rule(hooks.enter, DimpprobState)
 def _enter_dimpprob(policy: DimpprobState, memory: Memory, slot: int, time: int) -> None:
     partners = float(partners_stored(memory, slot))
-    memory.real[slot, PRIORITY] = memory.real[slot, IMPORTANCE] * partners
-    memory.real[slot, TIE] = memory.real[slot, IMPORTANCE]
-    memory.real[slot, LAST_TIE] = partners
+    memory.slots[slot].priority = memory.slots[slot].importance * partners
+    memory.slots[slot].tie = memory.slots[slot].importance
+    memory.slots[slot].last_tie = partners
 
 
-@rule(hooks.watches_company, DimpprobState)
+@rule(hooks.wants_partner_changes, DimpprobState)
 def _watches(policy: DimpprobState) -> bool:
     return True
 
 
-@rule(hooks.company, DimpprobState)
-def _company(policy: DimpprobState, memory: Memory, slot: int, time: int) -> bool:
+@rule(hooks.partners_changed, DimpprobState)
+def _partners_changed(policy: DimpprobState, memory: Memory, slot: int, time: int) -> bool:
     partners = float(partners_stored(memory, slot))
-    memory.real[slot, PRIORITY] = memory.real[slot, IMPORTANCE] * partners
-    memory.real[slot, LAST_TIE] = partners
+    memory.slots[slot].priority = memory.slots[slot].importance * partners
+    memory.slots[slot].last_tie = partners
     return True

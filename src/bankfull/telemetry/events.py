@@ -21,7 +21,8 @@ class Event:
     join; ``stored``, ``waiting`` and ``copies`` are levels, not additions. ``recall`` is
     the estimate so far with its interval, by count and by importance, of a query that sheds.
     ``metrics`` names the join where a query has several; ``late`` is how many rows of each stream
-    came too late, of the streams that had any.
+    came too late, of the streams that had any, and ``lateness`` how late they were, with the
+    ``late=`` that would have kept them (``Lateness.as_dict``).
     """
 
     query: str
@@ -32,6 +33,7 @@ class Event:
     recall: dict[str, float] | None = None
     metrics: str = "bankfull"
     late: dict[str, int] = field(default_factory=dict)
+    lateness: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -43,6 +45,7 @@ class Event:
         flat: dict[str, int],
         recall: dict[str, float] | None = None,
         metrics: str = "bankfull",
+        lateness: dict[str, dict[str, Any]] | None = None,
     ) -> Event:
         """Make an event from counts named ``stream.count``.
 
@@ -55,7 +58,7 @@ class Event:
             owner, _, count = name.rpartition(".")
             counts.setdefault(owner, {})[count] = value
         late = {owner: held["late"] for owner, held in counts.items() if held.get("late")}
-        return cls(query, batch, at, seconds, counts, recall, metrics, late)
+        return cls(query, batch, at, seconds, counts, recall, metrics, late, lateness or {})
 
 
 class EventLog:

@@ -57,7 +57,7 @@ class Case:
             lines.append(f"  {name} ({fields})")
             columns = [map(str, plain(column)) for column in table.columns]
             lines += [f"    {' | '.join(row)}" for row in zip(*columns, strict=True)]
-        return "\n".join([*lines, ")"])
+        return "\n".join([*lines, ")"]).encode(errors="backslashreplace").decode()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the same under Hypothesis, which would list the fields."""

@@ -48,7 +48,9 @@ def check_columns(case: Case, table: pa.Table) -> None:
     naming = output_names(case.query, case.tables)
     order = [name for stream in _listed(case.query) for name in naming[stream].values()]
     lead = ["join"] if len(case.query.joins) > 1 else []
-    assert table.column_names == [*lead, *order, "joined_at"], table.column_names
+    weighed = case.query.shed is not None and any(one.importance for one in case.query.streams)
+    last = ["joined_at", "importance"] if weighed else ["joined_at"]
+    assert table.column_names == [*lead, *order, *last], table.column_names
     emitted = rows_emitted(table, case.query)
     for join in case.query.joins:
         part = output_of(table, case.query, join)

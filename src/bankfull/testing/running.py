@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import bankfull as bf
+from bankfull.oracle import plain
 from bankfull.spec import Join, Query, Stream
 from bankfull.testing.cases import Case, row_column
 
@@ -108,22 +110,38 @@ def cut(table: pa.Table, lengths: Sequence[int]) -> Iterator[pa.RecordBatch]:
     """Cut a table into batches of the given lengths (zero too), the rest in the last one.
 
     Batches are slices, which do not begin where their buffers begin; each has dictionaries of its
-    own, as batches from different files have.
+    own, as batches from different files have, and every other one says that columns without a null
+    cannot have any.
     """
     whole = pa.RecordBatch.from_arrays(
         [column.combine_chunks() for column in table.columns], schema=table.schema
     )
-    begin = 0
+    begin, sure = 0, False
     for length in [*lengths, max(0, len(table) - sum(lengths))]:
-        columns = [_own_dictionary(column) for column in whole.slice(begin, length).columns]
-        yield pa.RecordBatch.from_arrays(columns, schema=table.schema)
-        begin += length
+        columns = [_own_dictionary(column, begin) for column in whole.slice(begin, length).columns]
+        fields = [
+            field.with_nullable(not sure or None in plain(column))
+            for field, column in zip(table.schema, columns, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+        begin, sure = begin + length, not sure
 
 
-def _own_dictionary(column: pa.Array) -> pa.Array:
+#: Values of a batch's dictionary that no row has: those of a few batches outgrow eight bits.
+_UNUSED = 60
+
+
+def _own_dictionary(column: pa.Array, number: int) -> pa.Array:
+    """Give a column a dictionary like no other batch's, with values that none of its rows has."""
     if not pa.types.is_dictionary(column.type):
         return column
-    return column.dictionary_decode().dictionary_encode().cast(column.type)
+    own = column.dictionary_decode().dictionary_encode()
+    if not pa.types.is_string(own.dictionary.type):
+        return own.cast(column.type)
+    unused = pa.array([f"unused {number} {k}" for k in range(_UNUSED)])
+    return pa.DictionaryArray.from_arrays(
+        own.indices.cast(column.type.index_type), pa.concat_arrays([own.dictionary, unused])
+    )
 
 
 def random_lengths(total: int, dice: random.Random) -> list[int]:
@@ -148,8 +166,13 @@ def output_of(table: pa.Table, query: Query, join: Join) -> pa.Table:
     """Return one join's part of an output."""
     if len(query.joins) == 1:
         return table
-    here = [index for index, name in enumerate(table["join"].to_pylist()) if name == join.name]
-    return table.take(pa.array(here, pa.int64()))
+    parts, start = [table.slice(0, 0)], 0
+    for name, run in itertools.groupby(table["join"].to_pylist()):  # Arrow cannot take all types
+        length = len(list(run))
+        if name == join.name:
+            parts.append(table.slice(start, length))
+        start += length
+    return pa.concat_tables(parts)
 
 
 def _lengths(

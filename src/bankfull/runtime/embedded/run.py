@@ -11,9 +11,10 @@ from bankfull.core import Batch, Budget, Ledger, Plan, State, Step, restore, sna
 from bankfull.core.interval import Recall
 from bankfull.errors import BankfullError, SnapshotError
 from bankfull.runtime.embedded.explain import explain
-from bankfull.runtime.embedded.lateness import Lateness, LateRows
+from bankfull.runtime.embedded.lateness import LateRows, lateness, warn
 from bankfull.runtime.embedded.saved import join_parts, split_parts
 from bankfull.runtime.embedded.sources import Source
+from bankfull.telemetry.lateness import Lateness
 
 #: Rows read from a stream at a time; bounds memory, and keeps the working set in the cache.
 BATCH_ROWS = 1 << 15
@@ -102,16 +103,12 @@ class Joined:
 
         Only what was lost is listed: a stream without a loss is not there.
         """
-        found = {
-            name: {what: classes for what, classes in both.items() if classes}
-            for name, both in self._state.ledger.lost_by_importance.items()
-        }
-        return {name: both for name, both in found.items() if both}
+        return self.ledger.lost_by_importance
 
     @property
     def lateness(self) -> dict[str, Lateness]:
         """How late the late rows were so far, by stream, and which ``late=`` would keep them."""
-        return self._late.report(self._state)
+        return lateness(self._late, self._state)
 
     @property
     def quarantined(self) -> dict[str, pa.Table]:
@@ -181,7 +178,7 @@ class Joined:
             self._read()
         else:
             self._ended = True
-            self._late.warn(self._state)
+            warn(self._late, self._state)
             if self._source_error is not None:
                 raise self._source_error
 
@@ -205,7 +202,7 @@ class Joined:
         quiet = frozenset(self._quiet)
         outcome = step(self._state, Batch({name: rows}, quiet=quiet), Budget())
         if outcome.ledger.streams[name].late > late:
-            self._late.note(outcome.state, name, rows, reached)
+            self._late.note(source, rows, reached)
         self._take(outcome)
 
     def _hear(self, name: str) -> None:

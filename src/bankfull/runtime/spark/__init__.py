@@ -6,17 +6,21 @@ stages: *encode* (rows to buckets), *operate* (the core's step, with its state i
 store), *decode* (results to columns). No join logic lives here.
 """
 
+from importlib import import_module
 from typing import Any
 
-from bankfull.runtime.spark.frames import join_frames
-from bankfull.runtime.spark.session import check_session, session
+#: Where each name is defined; it is loaded when it is asked for (``processor.py`` says why).
+_HOME = {
+    "check_session": "session",
+    "finish_frames": "frames",
+    "join_frames": "frames",
+    "listen": "listener",
+}
 
-__all__ = ["check_session", "join_frames", "listen", "session"]
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "listen":  # loads Spark
-        from bankfull.runtime.spark.listener import listen
-
-        return listen
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module 'bankfull.runtime.spark' has no attribute {name!r}")

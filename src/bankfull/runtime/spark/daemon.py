@@ -17,11 +17,11 @@ from bankfull.assemble import assemble
 from bankfull.core import Batch, start, step
 from bankfull.core.content import row_codes
 from bankfull.core.keys import spread
-from bankfull.runtime.spark import decode, encode, operate
+from bankfull.runtime.spark import decode, encode, operate, processor
 from bankfull.spec import Equal, Join, Query, Stream, Ticks
 
 #: What workers will call, imported here for their sake.
-LOADED = (decode, encode, operate)
+LOADED = (decode, encode, operate, processor)
 
 
 def warm_up() -> None:

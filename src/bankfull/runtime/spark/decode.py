@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from bankfull.runtime.spark.columns import is_large, to_wire
-from bankfull.runtime.spark.encode import Layout
+from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.packets import unpack
 
 

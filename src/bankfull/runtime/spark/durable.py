@@ -7,17 +7,15 @@ match is refused in words, before anything is written.
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from bankfull.core import Plan, catch_up, describe, restore, revive, snapshot
 from bankfull.errors import SnapshotError
-from bankfull.runtime.spark.encode import Layout
+from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.live import Live
 from bankfull.runtime.spark.packets import (
     conform,
@@ -28,7 +26,7 @@ from bankfull.runtime.spark.packets import (
 )
 from bankfull.spec import to_json
 
-_VERSION = 7
+_VERSION = 8
 #: Where the header is kept: no stream has this position.
 _HEADER = (-1, 0)
 #: The position under which a state under a memory budget is kept, in pieces.
@@ -36,22 +34,14 @@ _WHOLE = -2
 #: The most bytes of a value. Spark's state server holds several copies of what it is sent, and
 #: one message must fit into its memory beside everything else.
 _VALUE_BYTES = 8 << 20
-#: How long to wait for Spark's state server. One that has died does not answer, and Spark waits
-#: for the worker as the worker waits for it.
-_PATIENCE_S = float(os.environ.get("BANKFULL_STATE_TIMEOUT_S", "300"))
 
 
 class Durable:
-    """The state variables of one operator."""
+    """The state variable of one operator; ``segments`` is Spark's map from keys to values."""
 
-    def __init__(self, handle: StatefulProcessorHandle, layout: Layout) -> None:
+    def __init__(self, segments: Any, layout: Layout) -> None:
         self.layout = layout
-        client = getattr(handle, "stateful_processor_api_client", None)
-        socket = getattr(client, "_client_socket", None)
-        if socket is not None:  # no part of Spark's public interface
-            socket.settimeout(_PATIENCE_S)
-        # One variable for everything: Spark spends some 20 ms a task on opening each.
-        self._segments = handle.getMapState("segments", "stream int, number long", "rows binary")
+        self._segments = segments
 
     def header(self) -> dict[str, Any] | None:
         """Return where the last commit left everything; None before the first."""
@@ -71,7 +61,7 @@ class Durable:
                 "copy of the checkpoint, or with a new checkpoint location"
             )
         header: dict[str, Any] = json.loads(body)
-        self._check(header)
+        check_header(self.layout, header)
         return header
 
     def append(self, live: Live, name: str, rows: pa.RecordBatch) -> None:
@@ -104,10 +94,7 @@ class Durable:
         live.renew()
         header = {
             **describe(live.state),
-            "version": _VERSION,
-            "spec": to_json(self.layout.query),
-            "keys": self.layout.keys,
-            "columns": self.layout.columns(),
+            **identity(self.layout),
             "lineage": live.lineage,
             "history": live.history,
             "frontiers": live.frontiers,
@@ -196,37 +183,49 @@ class Durable:
         stored = self._segments.getValue((position, number))
         return None if stored is None else bytes(stored[0])
 
-    def _check(self, header: dict[str, Any]) -> None:
-        if header["version"] != _VERSION:
+
+def identity(layout: Layout) -> dict[str, Any]:
+    """Return what must not change between two runs on one checkpoint."""
+    return {
+        "version": _VERSION,
+        "spec": to_json(layout.query),
+        "keys": list(layout.keys),
+        "columns": layout.columns(),
+    }
+
+
+def check_header(layout: Layout, header: dict[str, Any]) -> None:
+    """Refuse state that another version, another query or other buckets have written."""
+    if header["version"] != _VERSION:
+        raise SnapshotError(
+            f"the checkpoint has state version {header['version']}, this bankfull reads "
+            f"{_VERSION}: go on with the version that wrote it, or start a new checkpoint"
+        )
+    stored, asked = len(header["keys"]), len(layout.keys)
+    if stored != asked:
+        raise SnapshotError(
+            f"the checkpoint was made with {stored} buckets and the query now asks for "
+            f"{asked}: pass buckets={stored}, or start a new checkpoint"
+        )
+    if header["keys"] != list(layout.keys):
+        raise SnapshotError(
+            "spark.sql.shuffle.partitions has changed since the checkpoint was made, and with "
+            "it the keys of the buckets: set it to its value in the checkpoint's folder "
+            "'offsets', or start a new checkpoint"
+        )
+    for name, columns in layout.columns().items():
+        if header["columns"].get(name) not in (None, columns):
             raise SnapshotError(
-                f"the checkpoint has state version {header['version']}, this bankfull reads "
-                f"{_VERSION}: go on with the version that wrote it, or start a new checkpoint"
+                f"the columns of stream {name!r} have changed since the checkpoint was made "
+                f"({_columns_changed(header['columns'][name], columns)}): restore them, or "
+                "start a new checkpoint"
             )
-        stored, asked = len(header["keys"]), len(self.layout.keys)
-        if stored != asked:
-            raise SnapshotError(
-                f"the checkpoint was made with {stored} buckets and the query now asks for "
-                f"{asked}: pass buckets={stored}, or start a new checkpoint"
-            )
-        if header["keys"] != list(self.layout.keys):
-            raise SnapshotError(
-                "spark.sql.shuffle.partitions has changed since the checkpoint was made, and with "
-                "it the keys of the buckets: set it to its value in the checkpoint's folder "
-                "'offsets', or start a new checkpoint"
-            )
-        for name, columns in self.layout.columns().items():
-            if header["columns"].get(name) not in (None, columns):
-                raise SnapshotError(
-                    f"the columns of stream {name!r} have changed since the checkpoint was made "
-                    f"({_columns_changed(header['columns'][name], columns)}): restore them, or "
-                    "start a new checkpoint"
-                )
-        if header["spec"] != to_json(self.layout.query):
-            raise SnapshotError(
-                "the query has changed since the checkpoint was made ("
-                + _difference(header["spec"], to_json(self.layout.query))
-                + "): restore the old query, or start a new checkpoint"
-            )
+    if header["spec"] != to_json(layout.query):
+        raise SnapshotError(
+            "the query has changed since the checkpoint was made ("
+            + _difference(header["spec"], to_json(layout.query))
+            + "): restore the old query, or start a new checkpoint"
+        )
 
 
 def _stand(live: Live, header: dict[str, Any]) -> None:

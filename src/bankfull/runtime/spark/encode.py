@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bankfull.assemble import assemble
 from bankfull.core import Plan
 from bankfull.core.admit import Check, bad_rows, checks_of, text_checks
 from bankfull.core.plan import HOME, MASK, NEVER
 from bankfull.core.shedding import share_period
 from bankfull.core.text import is_sound
 from bankfull.runtime.spark.buckets import most_copies, route
+from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.packets import conform, cut_by_bytes, pack
-from bankfull.spec import Equal, Query
 
 _PACKET = pa.schema(
     [
@@ -32,30 +30,6 @@ _PACKET = pa.schema(
 )
 #: Bytes that leave at a time, all copies counted.
 _PIECE_BYTES = 16 << 20
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What every worker needs to know: the query, its streams' schemas, the buckets' keys."""
-
-    query: Query
-    schemas: dict[str, pa.Schema]
-    keys: tuple[int, ...]
-
-    def plan(self) -> Plan:
-        """Resolve the query; where a row may go to several buckets, rows carry a mask."""
-        equality = all(isinstance(join.predicate, Equal) for join in self.query.joins)
-        copies = len(self.keys) > 1 and (len(self.query.joins) > 1 or not equality)
-        return assemble(
-            self.query, self.schemas, masked=copies, by_content=True, operators=len(self.keys)
-        )
-
-    def columns(self) -> dict[str, list[str]]:
-        """Return the columns of every stream, in words."""
-        return {
-            name: [f"{field.name} {field.type}" for field in schema]
-            for name, schema in self.schemas.items()
-        }
 
 
 class Encode:

@@ -21,7 +21,8 @@ from bankfull.runtime.spark.columns import (
     with_collations,
 )
 from bankfull.runtime.spark.decode import Decode
-from bankfull.runtime.spark.encode import Encode, Layout
+from bankfull.runtime.spark.encode import Encode
+from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.naming import names
 from bankfull.runtime.spark.packets import PACKET_FIELDS
 from bankfull.runtime.spark.quarantine import Quarantine
@@ -48,8 +49,6 @@ def join_frames(
     ``Observation`` whose ``get`` has them under ``ledger`` again) after the first action.
     ``quarantine`` is a folder for the rows that could not be used (``quarantine.py``).
     """
-    from pyspark.sql import Observation, functions
-
     spark = _common_session(frames)
     streaming = _all_alike(frames)
     schemas = {name: arrow_schema(name, frame) for name, frame in frames.items()}
@@ -69,18 +68,53 @@ def join_frames(
     chosen = names.choose(query, frames, str(plan.schema.types)) if streaming else None
     aside = None if quarantine is None else Quarantine(quarantine, chosen.name if chosen else "")
     operated = arrange(union, layout, spark_schema(result_schema(plan)), aside)
-    # Nobody asks for the metrics of a batch join by name.
-    counted = Observation() if chosen is None else chosen.name
-    measured = operated.observe(counted, *observed(query, COUNTS))
-    result: Any = measured.where(functions.col(COUNTS).isNull()).drop(COUNTS)
-    if is_packed(plan):
-        result = result.mapInArrow(Decode(layout), spark_schema(plan.schema))
-    result = with_collations(result, query, frames)
-    if chosen is None:
-        result.ledger = counted
-    else:
+    result = _results(operated, layout, frames, None if chosen is None else chosen.name)
+    if chosen is not None:
+        from bankfull.runtime.spark.listener import warn_of_late_rows
+        from bankfull.runtime.spark.started import JoinedFrame
+
+        warn_of_late_rows(spark)
+        result = JoinedFrame(result, layout, frames, chosen.name)
         names.remember(result, chosen)
     return cast("DataFrame", result)
+
+
+def finish_frames(joined: DataFrame, checkpoint: str) -> DataFrame:
+    """Return what a streaming join would still give if its streams ended here (``finish.py``)."""
+    from bankfull.runtime.spark.finish import ending, stored_values
+    from bankfull.runtime.spark.started import JoinedFrame
+
+    if not isinstance(joined, JoinedFrame):
+        raise PlanError(
+            "finish() got a DataFrame that is no streaming join: give what bf.join or bf.joins "
+            "returned, before anything was selected from it"
+        )
+    layout, frames = joined.layout, joined.frames
+    fields = spark_schema(result_schema(layout.plan()))
+    cells = stored_values(joined.sparkSession, checkpoint)
+    ended = cells.groupBy("bucket").applyInArrow(ending(layout), fields)
+    return cast("DataFrame", _results(ended, layout, frames))
+
+
+def _results(
+    operated: DataFrame, layout: Layout, frames: dict[str, DataFrame], name: str | None = None
+) -> Any:
+    """Return the columns of the join from what operators give; counts become observed metrics.
+
+    Those of a streaming join have a name; nobody asks for the metrics of a batch join by name.
+    """
+    from pyspark.sql import Observation, functions
+
+    counted: Any = Observation() if name is None else name
+    measured = operated.observe(counted, *observed(layout.query, COUNTS))
+    result: Any = measured.where(functions.col(COUNTS).isNull()).drop(COUNTS)
+    plan = layout.plan()
+    if is_packed(plan):
+        result = result.mapInArrow(Decode(layout), spark_schema(plan.schema))
+    result = with_collations(result, layout.query, frames)
+    if name is None:
+        result.ledger = counted
+    return result
 
 
 def _check_shedding(plan: Plan, buckets: int) -> None:
@@ -105,7 +139,7 @@ def _check_shedding(plan: Plan, buckets: int) -> None:
 def _operate(
     packets: DataFrame, layout: Layout, fields: str, aside: Quarantine | None
 ) -> DataFrame:
-    from bankfull.runtime.spark.operate import Operate
+    from bankfull.runtime.spark.processor import Operate
 
     return packets.groupBy("bucket").transformWithStateInPandas(
         Operate(layout, aside), fields, "append", "None"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from bankfull.runtime.spark.report import counts_of, metrics_of, recall_of
+from bankfull.runtime.spark.report import counts_of, lateness_of, metrics_of, recall_of
 from bankfull.telemetry import Event, EventLog
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ _LOG = logging.getLogger("bankfull")
 class Listener(StreamingQueryListener):
     """Hands every micro-batch of a join to ``on_event``; queries without one are left alone.
 
-    A query with several joins gives an event for each. Rows that came too late are logged as a
-    warning, once a micro-batch.
+    A query with several joins gives an event for each.
     """
 
     def __init__(self, on_event: Callable[[Event], None]) -> None:
@@ -53,17 +52,8 @@ class Listener(StreamingQueryListener):
             counts,
             None if recall is None else asdict(recall),
             metrics,
+            {stream: about.as_dict() for stream, about in lateness_of(observed).items()},
         )
-        if told.late:
-            rows = ", ".join(f"{count} of stream {stream!r}" for stream, count in told.late.items())
-            _LOG.warning(
-                "query %s, %s, micro-batch %d: rows came too late and were not joined (%s): raise "
-                "late= of the stream if they should be",
-                name,
-                metrics,
-                progress.batchId,
-                rows,
-            )
         self.on_event(told)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
@@ -75,8 +65,52 @@ class Listener(StreamingQueryListener):
         self._known = {key: known for key, known in self._known.items() if key[0] != run}
 
 
+class Warner(StreamingQueryListener):
+    """Warns of rows that came too late, once a micro-batch; one for each session."""
+
+    def __init__(self) -> None:
+        self._begun: set[str] = set()
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Nothing to say yet."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Look at one micro-batch."""
+        progress = event.progress
+        name, run = progress.name or str(progress.id), str(progress.runId)
+        for metrics, observed in metrics_of(progress).items():
+            if run not in self._begun:
+                self._begun.add(run)
+                seconds = progress.batchDuration / 1000
+                _LOG.info(
+                    "query %s: the first micro-batch took %.1f s; it starts Python workers, loads "
+                    "kernels and opens the state, the following ones do not",
+                    name,
+                    seconds,
+                )
+            for about in lateness_of(observed).values():
+                _LOG.warning(
+                    "query %s, %s, micro-batch %d: %s", name, metrics, progress.batchId, about
+                )
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Nothing happened."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Forget a query that is over."""
+        self._begun.discard(str(event.runId))
+
+
+def warn_of_late_rows(spark: SparkSession) -> None:
+    """Have the logger ``bankfull`` warn of late rows in all streaming joins of a session."""
+    session: Any = spark
+    if getattr(session, "_bankfull_warner", None) is None:
+        session._bankfull_warner = Warner()
+        session.streams.addListener(session._bankfull_warner)
+
+
 def listen(spark: SparkSession, to: str | Callable[[Event], None]) -> Listener:
-    """Report every micro-batch of the session's joins, and warn of rows that came too late.
+    """Report every micro-batch of the session's joins.
 
     ``to`` is a file for lines of JSON, or a function that takes each
     :class:`bankfull.telemetry.Event`. Stop with ``spark.streams.removeListener``.

@@ -11,51 +11,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-
 from bankfull.core import Batch, Plan, Step, step
 from bankfull.core.plan import NEVER
 from bankfull.runtime.spark.durable import Durable
-from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
+from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.live import Live, live_states
 from bankfull.runtime.spark.quarantine import Quarantine
-from bankfull.runtime.spark.report import counts_line
+from bankfull.runtime.spark.report import LateRows, counts_line
 from bankfull.runtime.spark.results import as_frame, count_row, result_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Operate(StatefulProcessor):
-    """Called by Spark once a bucket and micro-batch."""
+class Operator:
+    """The operators of the buckets that one task is given, over its state variable."""
 
-    def __init__(self, layout: Layout, quarantine: Quarantine | None = None) -> None:
+    def __init__(self, segments: Any, layout: Layout, quarantine: Quarantine | None) -> None:
+        self.durable = Durable(segments, layout)
         self.layout = layout
         self.quarantine = quarantine
-        self._plan: Plan | None = None
+        self._plan = layout.plan()
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state variables."""
-        self.durable = Durable(handle, self.layout)
-
-    def close(self) -> None:
-        """Nothing is held open."""
-
-    def handleInputRows(  # noqa: N802 - Spark's name
-        self,
-        key: Any,
-        rows: Iterator[pd.DataFrame],
-        timerValues: Any,
-    ) -> Iterator[pd.DataFrame]:
-        """Join the packets of a micro-batch with what is stored, and commit."""
-        plan = self._plan = self._plan or self.layout.plan()
+    def join(self, key: int, rows: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        """Join the packets of a micro-batch with what a bucket has stored, and commit."""
+        plan = self._plan
         gathered = Gathered(plan, _packets(rows))
         live = self._load(plan)
-        before = live.state.ledger.copy()
-        bucket = self.layout.keys.index(int(key[0]))
+        before, late = live.state.ledger.copy(), LateRows(live.state)
+        bucket = self.layout.keys.index(key)
         aside = None if self.quarantine is None else self.quarantine.open(bucket)
         for outcome in _steps(plan, live, gathered):
+            late.note(outcome.quarantine)
             if aside is not None:
                 aside.add(outcome.quarantine)
             for rows_out in outcome.output:
@@ -66,7 +54,8 @@ class Operate(StatefulProcessor):
             aside.close()
         self.durable.commit(live)
         live_states.keep(live)
-        yield as_frame(count_row(plan, counts_line(plan.query, before, live.state.ledger)))
+        line = counts_line(plan.query, before, live.state.ledger, str(late))
+        yield as_frame(count_row(plan, line))
 
     def _load(self, plan: Plan) -> Live:
         header = self.durable.header()

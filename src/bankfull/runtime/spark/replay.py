@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from bankfull.core import Batch, State, Step, start, step
 from bankfull.runtime.spark.columns import is_large, to_wire
-from bankfull.runtime.spark.encode import Layout
 from bankfull.runtime.spark.gather import Gathered, Packet
+from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.quarantine import Quarantine
 from bankfull.runtime.spark.report import counts_line
 from bankfull.runtime.spark.results import count_row, result_rows

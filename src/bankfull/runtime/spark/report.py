@@ -1,8 +1,10 @@
 """The ledger in Spark's observed metrics: what each micro-batch adds, and how recall stands.
 
 Operators write counts as one line of text, ``1,0,7;0.5,2.0;3,0``: first the ledger's, whole numbers
-in the order of :func:`count_names`, then, of a query that sheds, the fields of ``Watched`` and the
-tuples lost by importance in the order of :func:`_loss_names`.
+in the order of :func:`count_names`, then, of a query that sheds, the fields of ``Watched`` with the
+tuples that wait and that were processed, and the tuples lost by importance in the order of
+:func:`_loss_names`. The last part is for late rows: empty, or how late they were, as JSON, a line
+for each stream (``telemetry/lateness.py``).
 """
 
 from __future__ import annotations
@@ -11,21 +13,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING, Any
 
-from bankfull.core import JoinLedger, Ledger, StreamLedger
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bankfull.assemble.times import query_unit
+from bankfull.core import JoinLedger, Ledger, State, StreamLedger
+from bankfull.core.admit import LATE as LATE_REASON
 from bankfull.core.interval import Recall, Watched
 from bankfull.core.ledger import IMPORTANCE
+from bankfull.core.plan import HOME, MASK
+from bankfull.core.times import to_units
 from bankfull.runtime.spark.naming import is_ours
 from bankfull.spec import Query
+from bankfull.telemetry.lateness import SORT_FOR_SPARK, LateCounts, Lateness
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 #: The names of the metrics: a map each.
 LEDGER, WATCHED, LOST = "ledger", "watched", "lost"
+#: A list of texts: how late the late rows of each operator were.
+LATE = "late"
 #: Counts that say how much there is now, not how much was added.
 _LEVELS = {"stored", "waiting", "copies"}
 #: What an operator reports where recall cannot be estimated.
 _UNKNOWN = Watched(dropped=-1.0)
+#: What recall follows from: the last two are tuples that wait and that were processed.
+_WATCHED_NAMES = [*(field.name for field in fields(Watched)), "waiting", "processed"]
 
 
 def count_names(query: Query) -> list[str]:
@@ -46,8 +60,11 @@ def _losses(query: Query, ledger: Ledger) -> list[int]:
     return [known.get(s, {}).get(what, {}).get(c, 0) for s, what, c in _loss_names(query)]
 
 
-def counts_line(query: Query, before: Ledger, after: Ledger) -> str:
-    """Return what one micro-batch added to every count; of levels, what they are now."""
+def counts_line(query: Query, before: Ledger, after: Ledger, late: str = "") -> str:
+    """Return what one micro-batch added to every count; of levels, what they are now.
+
+    ``late`` says how late the late rows were (:class:`LateRows`).
+    """
     values: list[int] = []
     for earlier, later in ((before.streams, after.streams), (before.joins, after.joins)):
         for name, counts in later.items():
@@ -56,10 +73,51 @@ def counts_line(query: Query, before: Ledger, after: Ledger) -> str:
                 values.append(getattr(counts, field.name) - was)
     parts: list[Sequence[float]] = [values]
     if query.shed is not None:
-        parts.append(astuple(after.watched or _UNKNOWN))
+        watched = after.watched or _UNKNOWN
+        parts.append((*astuple(watched), float(after.waiting), float(after.processed)))
         both = zip(_losses(query, before), _losses(query, after), strict=True)
         parts.append([later - earlier for earlier, later in both])
-    return ";".join(",".join(map(repr, part)) for part in parts)
+    return ";".join([*(",".join(map(repr, part)) for part in parts), late])
+
+
+class LateRows:
+    """How late the late rows of one bucket and micro-batch were, seen among those set aside."""
+
+    def __init__(self, state: State) -> None:
+        schemas = {stream.name: stream.given for stream in state.plan.streams}
+        self._unit = query_unit(state.plan.query, schemas)
+        #: A micro-batch has no order: rows are late against those before it.
+        self._streams = {s.plan.name: (s.plan, s.reached) for s in state.inputs}
+        self._found: dict[str, LateCounts] = {}
+
+    def note(self, aside: Mapping[str, Sequence[pa.RecordBatch]]) -> None:
+        """Take what a step has set aside (``Step.quarantine``)."""
+        for name, batches in aside.items():
+            plan, reached = self._streams[name]
+            for rows in batches:
+                late = pc.equal(rows.columns[-1], LATE_REASON)
+                if MASK in rows.schema.names:
+                    home = pc.not_equal(pc.bit_wise_and(rows.column(MASK), pa.scalar(HOME)), 0)
+                    late = pc.and_(late, home)
+                rows = rows.filter(late)
+                if rows.num_rows:
+                    new = LateCounts(name, self._unit, plan.late)
+                    times = to_units(rows.column(plan.time), plan.scale)[0]
+                    self._found.setdefault(name, new).add(reached - times)
+
+    def __str__(self) -> str:
+        return "\n".join(found.to_json() for found in self._found.values())
+
+
+def lateness_of(metrics: Any) -> dict[str, Lateness]:
+    """Return how late the late rows of a micro-batch were, of the streams that had any."""
+    metrics = _as_dict(metrics)
+    lines = [line for text in metrics.get(LATE) or () for line in text.splitlines()]
+    arrived = counts_of(metrics)
+    return {
+        name: found.about(arrived[f"{name}.arrived"], SORT_FOR_SPARK)
+        for name, found in LateCounts.merged(lines).items()
+    }
 
 
 def observed(query: Query, lines: str) -> list[Column]:
@@ -80,12 +138,15 @@ def observed(query: Query, lines: str) -> list[Column]:
         found = f.aggregate(f.collect_list(lines), f.array().cast(f"array<{kind}>"), added)
         return f.map_from_entries(f.arrays_zip(f.array(*map(f.lit, names)), found))
 
+    parts = 1 if query.shed is None else 3
+    texts = f.transform(f.collect_list(lines), lambda line: f.split(line, ";", parts + 1)[parts])
+    late = f.filter(texts, lambda text: text != "").alias(LATE)
     ledger = sums(0, "long", count_names(query)).alias(LEDGER)
     if query.shed is None:
-        return [ledger]
-    watched = sums(1, "double", [f.name for f in fields(Watched)]).alias(WATCHED)
+        return [ledger, late]
+    watched = sums(1, "double", _WATCHED_NAMES).alias(WATCHED)
     lost = sums(2, "long", [".".join(name) for name in _loss_names(query)]).alias(LOST)
-    return [ledger, watched, lost]
+    return [ledger, watched, lost, late]
 
 
 def metrics_of(progress: Any) -> dict[str, Any]:
@@ -99,10 +160,18 @@ def metrics_of(progress: Any) -> dict[str, Any]:
 
 
 def counted_metrics(progress: Any) -> dict[str, Any]:
-    """Return the same for people to read: a micro-batch without rows adds 0 and knows no level."""
-    return {
-        name: {**found, LEDGER: counts_of(found)} for name, found in metrics_of(progress).items()
-    }
+    """Return the same for people to read.
+
+    A micro-batch without rows adds 0 and knows no level; only classes of importance of which
+    something was lost are listed, and only streams that had late rows.
+    """
+    told = {}
+    for name, found in metrics_of(progress).items():
+        late = {stream: about.as_dict() for stream, about in lateness_of(found).items()}
+        told[name] = {**found, LEDGER: counts_of(found), LATE: late}
+        if LOST in found:
+            told[name][LOST] = {what: n for what, n in (found[LOST] or {}).items() if n}
+    return told
 
 
 def _as_dict(metrics: Any) -> Any:
@@ -134,8 +203,8 @@ def recall_of(metrics: Any) -> Recall | None:
     """Return the recall of one join from its observed metrics of a micro-batch."""
     metrics = _as_dict(metrics)
     known: Mapping[str, float | None] = metrics.get(WATCHED, {})
-    values = [known.get(field.name) for field in fields(Watched)]
-    found = [value for value in values if value is not None]
-    if len(found) < len(values) or found[0] < 0:
+    found = [value for name in _WATCHED_NAMES if (value := known.get(name)) is not None]
+    if len(found) < len(_WATCHED_NAMES) or found[0] < 0:
         return None
-    return Watched(*found).recall()
+    *watched, waiting, processed = found
+    return Watched(*watched).recall().while_waiting(int(waiting), int(processed))

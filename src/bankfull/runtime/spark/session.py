@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from bankfull.errors import PlanError
+from bankfull.runtime.spark import java_classes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +46,8 @@ def session(name: str = "bankfull", master: str | None = None, **config: object)
         _CHANGELOG: "true",
         **config,
     }
+    if java_options := java_classes.options():
+        settings.setdefault("spark.driver.extraJavaOptions", java_options)
     builder: Any = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, str(value))

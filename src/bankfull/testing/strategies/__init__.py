@@ -2,24 +2,26 @@
 
 Hostile: few keys, many equal times, disorder within and beyond the late bound, nulls everywhere,
 streams that are empty, start late or end early, times of different units, at the edge of what
-64 bits hold, keys that are equal under different types. Small: brute force stays quick, and a
+64 bits hold, keys that are equal under different types, text that is not UTF-8, dictionaries that
+change with every batch. Small: brute force stays quick, and a
 counter-example shrinks to something a person can draw. To add a kind of key: one line in
 ``columns.py``; a kind of time: one in ``clocks.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import strategies as st
 
 from bankfull.spec import Duration, Join, Query, Rows, Stream, Window
 from bankfull.spec.query import SEARCHES
 from bankfull.testing.cases import Case
 from bankfull.testing.strategies.clocks import Clock, clocks
-from bankfull.testing.strategies.columns import Compared, compared
+from bankfull.testing.strategies.columns import BROKEN, Compared, compared, text
 
 PREDICATES = ("equal", "overlap", "subset", "superset", "similar")
 WINDOWS = ("time", "per-stream", "count", "mixed")
@@ -168,20 +170,42 @@ def _values(column: dict[str, Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 @st.composite
 def _payloads(draw: st.DrawFn, length: int) -> dict[str, pa.Array]:
     """Columns that only travel along: nested, null, and under a name the output needs itself."""
-    kind = draw(st.sampled_from(["none", "nested", "joined_at", "dictionary"]))
+    kind = draw(st.sampled_from(["none", "joined_at", "dictionary", *_PAYLOADS]))
     numbers = range(length)
-    if kind == "nested":
-        notes = [
-            None if n % 4 == 3 else [{"x": n, "y": ["é" * n, None]}] * (n % 3) for n in numbers
-        ]
-        inner = pa.struct([("x", pa.int16()), ("y", pa.list_(pa.string()))])
-        return {"note": pa.array(notes, pa.list_(inner))}
+    words = [None if n % 3 == 2 else f"w{n % 2}" for n in numbers]
     if kind == "joined_at":
         return {"joined_at": pa.array([n / 2 for n in numbers], pa.float32())}
     if kind == "dictionary":
-        words = pa.array([None if n % 3 == 2 else f"w{n % 2}" for n in numbers], pa.string())
-        return {"note": words.dictionary_encode()}
-    return {}
+        index = draw(st.sampled_from([pa.int8(), pa.uint8(), pa.int16(), pa.int32(), pa.int64()]))
+        return {"note": pa.array(words).dictionary_encode().cast(pa.dictionary(index, pa.string()))}
+    return {"note": _PAYLOADS[kind](words)} if kind in _PAYLOADS else {}
+
+
+def _nested(words: list[str | None]) -> pa.Array:
+    notes = [
+        None if n % 4 == 3 else [{"x": n, "y": ["é" * n, None]}] * (n % 3)
+        for n in range(len(words))
+    ]
+    inner = pa.struct([("x", pa.int16()), ("y", pa.list_(pa.string()))])
+    return pa.array(notes, pa.list_(inner))
+
+
+def _lists(words: list[str | None]) -> pa.Array:
+    """Lists within lists, of text that rarely is not UTF-8."""
+    cells = text([BROKEN if n % 11 == 10 else word for n, word in enumerate(words)])
+    inner = pa.LargeListArray.from_arrays(range(len(words) + 1), cells)
+    return pa.ListArray.from_arrays(range(len(words) + 1), inner)
+
+
+#: Payloads of types whose rows take more than their share of a buffer, or that Arrow cannot take
+#: rows from as they are.
+_PAYLOADS: dict[str, Callable[[list[str | None]], pa.Array]] = {
+    "nested": _nested,
+    "lists": _lists,
+    "large text": lambda words: text([word and word * 9 for word in words], pa.large_string()),
+    "views": lambda words: text([word and word * 9 for word in words], pa.string_view()),
+    "runs": lambda words: pc.run_end_encode(pa.array(words, pa.string()), run_end_type=pa.int16()),
+}
 
 
 __all__ = ["PREDICATES", "WINDOWS", "Compared", "cases", "shared_cases"]

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import strategies as st
 
 from bankfull.spec import Equal, Overlap, Predicate, Similar, Subset, Superset
@@ -25,12 +26,31 @@ class Column:
     def array(self, values: Sequence[Any]) -> pa.Array:
         """Build the column."""
         if pa.types.is_dictionary(self.kind):
-            return pa.array(values, self.kind.value_type).dictionary_encode()
+            return text(values).dictionary_encode().cast(self.kind)
+        if pa.types.is_run_end_encoded(self.kind):
+            return pc.run_end_encode(text(values), run_end_type=self.kind.run_end_type)
+        if self.kind in (pa.string(), pa.large_string(), pa.string_view()):
+            return text(values, self.kind)
         if pa.types.is_timestamp(self.kind):
             scale = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[self.kind.unit]
             scaled = [None if value is None else value * scale for value in values]
             return pa.array(scaled, pa.int64()).cast(self.kind)
         return pa.array(values, self.kind)
+
+
+#: Text that is not UTF-8, as ``surrogateescape`` writes it; rows with it are set aside.
+BROKEN = "\udcff"
+
+
+def text(values: Sequence[str | None], kind: pa.DataType | None = None) -> pa.Array:
+    """Build a column of text from any bytes.
+
+    >>> text(["a", BROKEN]).view(pa.binary()).to_pylist()
+    [b'a', b'\\xff']
+    """
+    given = [None if value is None else value.encode(errors="surrogateescape") for value in values]
+    kinds = {pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    return pa.array(given, kinds.get(kind, pa.binary())).view(kind or pa.string())
 
 
 @dataclass(frozen=True)
@@ -46,7 +66,14 @@ def _integers(signed: bool) -> list[pa.DataType]:
     return [getattr(pa, name)() for name in names]
 
 
-_TEXTS = [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+_TEXTS = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int8(), pa.string()),
+    pa.dictionary(pa.int32(), pa.string()),
+    pa.run_end_encoded(pa.int16(), pa.string()),
+]
 _STRUCT = pa.struct([("x", pa.int32()), ("y", pa.float64())])
 
 #: Kinds of keys: a small pool of values, and the types that can hold and be compared with it.
@@ -92,7 +119,8 @@ def _keys(draw: st.DrawFn, names: Sequence[str], suffix: str) -> Compared:
         for number, kind in enumerate(kinds):
             pool, types = KEYS[kind]
             title = f"k{number}{suffix}" if shared else f"k{number}{suffix}_{name}"
-            side[title] = Column(_rarely_null(pool[:fewest]), draw(st.sampled_from(types)))
+            values = _rarely_null(pool[:fewest], [BROKEN] if kind == "text" else [])
+            side[title] = Column(values, draw(st.sampled_from(types)))
         columns.append(side)
     return Compared(Equal(tuple(tuple(side) for side in columns)), tuple(columns))
 
@@ -161,8 +189,8 @@ def _titles(draw: st.DrawFn, title: str, names: Sequence[str], suffix: str) -> t
     return tuple(f"{title}{suffix}" if shared else f"{title}{suffix}_{name}" for name in names)
 
 
-def _rarely_null(pool: Sequence[Any]) -> st.SearchStrategy[Any]:
-    return st.sampled_from([*list(pool) * 4, None])
+def _rarely_null(pool: Sequence[Any], rare: Sequence[Any] = ()) -> st.SearchStrategy[Any]:
+    return st.sampled_from([*list(pool) * 4, None, *rare])
 
 
 def _or_null(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

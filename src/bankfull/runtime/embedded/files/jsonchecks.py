@@ -1,16 +1,13 @@
 """What Arrow's JSON parser would let pass: numbers it rounds, and columns nobody knows.
 
 Both are found after a block was parsed. Numbers are searched in the block's text, and only if one
-of them has more digits than any double can hold are single lines looked at, by Python's parser.
+of them is not surely held by a double are single lines looked at, by Python's parser.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -19,16 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bankfull.runtime.embedded.files.exact import decimal_of, is_double, is_double_in_full
+from bankfull.runtime.embedded.files.numbers import unproven
 
 #: Columns of which a double would round a number: the decimal that holds them all.
 Leaves = dict[str, pa.DataType]
-
-#: Sixteen or more digits, or an exponent of three: all other numbers are exact as doubles. Texts
-#: may hold such digits too, and are told apart later.
-_LONG_DIGITS = 16
-_NUMBER = re.compile(rb"-?[0-9.]+(?:[eE][+-]?[0-9]+)?")
-_EXPONENT = re.compile(rb"[eE][+-]?[0-9]{3}")
-_IN_NUMBERS = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(b"0123456789.", np.uint8))
 
 
 class BadLines(Exception):  # noqa: N818 - caught by the reader, never shown
@@ -60,9 +51,13 @@ def check(table: pa.Table, block: bytes, wire: pa.Schema, judged: set[str]) -> N
 
 def inexact_leaves(
     table: pa.Table, block: bytes, wire: pa.Schema, judged: set[str], found: Leaves
-) -> None:
-    """Add to ``found`` the columns that need a decimal, as far as one can hold their numbers."""
-    needed = {name for _, name, _, nested in _inexact(table, block, wire, judged) if not nested}
+) -> bool:
+    """Add to ``found`` the columns that need a decimal, as far as one can hold their numbers.
+
+    Returns whether there is any number that would be rounded.
+    """
+    rounded = list(_inexact(table, block, wire, judged))
+    needed = {name for _, name, _, nested in rounded if not nested}
     for name in needed:
         tokens = [
             token
@@ -75,6 +70,7 @@ def inexact_leaves(
             known = found.get(name)
             scale = max(decided.scale, known.scale if known is not None else 0)
             found[name] = pa.decimal128(38, scale)
+    return bool(rounded)
 
 
 def _inexact(
@@ -84,11 +80,14 @@ def _inexact(
     floats = [field.name for field in wire if field.name in judged and _has(field.type, _is_float)]
     if not floats:
         return
-    suspect = _suspects(block)
-    if all(token.lstrip("-").isdigit() for token in suspect.values()) and not _large(table, floats):
-        return  # they are whole numbers of 64 bits or parts of texts
+    # Whole numbers below 2**53 are doubles; larger ones are common where the column is of integers.
+    suspect = [
+        start
+        for start, end in unproven(block, whole=_large(table, floats))
+        if _is_rounded(block[start:end].decode())
+    ]
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-    numbers = np.unique(np.searchsorted(ends, np.array(list(suspect), np.int64)))
+    numbers = np.unique(np.searchsorted(ends, np.array(suspect, np.int64)))
     lines = block.split(b"\n") if len(numbers) else []
     for line in numbers.tolist():
         row = _loaded(lines[line])
@@ -99,48 +98,12 @@ def _inexact(
                     yield line, name, token, nested
 
 
-@functools.lru_cache(maxsize=1)  # the first block is looked at twice
-def _suspects(block: bytes) -> dict[int, str]:
-    """Return numbers that a double would round, by their place; digits in texts among them."""
-    spans = _long_numbers(block)
-    tokens = [block[start:end] for start, end in spans]
-    given = pa.array(tokens, pa.binary()).cast(pa.string())
-    different: Iterable[int] = range(len(tokens))
-    with contextlib.suppress(pa.ArrowInvalid):  # digits of a text, such as 1.2.3
-        again = pc.cast(pc.cast(given, pa.float64()), pa.string())
-        different = np.flatnonzero(pc.not_equal(given, again).to_numpy(zero_copy_only=False))
-    found = {spans[k][0]: tokens[k].decode() for k in different}
-    return {place: token for place, token in found.items() if _is_rounded(token)}
-
-
 def _is_rounded(token: str) -> bool:
     try:
         Decimal(token)
     except InvalidOperation:
         return False  # no number of JSON
     return not is_double(token)
-
-
-def _long_numbers(block: bytes) -> list[tuple[int, int]]:
-    """Find numbers of so many digits, or so large an exponent, that a double may round them."""
-    characters = np.frombuffer(block, np.uint8)
-    digits = _IN_NUMBERS[characters]
-    others = np.flatnonzero(~digits)
-    # Run k of digits, possibly empty, is between others[k - 1] and others[k].
-    runs = np.flatnonzero(np.diff(others, prepend=-1, append=len(block)) > _LONG_DIGITS)
-    letters = np.flatnonzero((characters[others] | 0x20) == ord("e"))
-    letters = letters[digits[others[letters] - 1]]
-    large = [k for k in letters.tolist() if _EXPONENT.match(block, int(others[k]))]
-    if large:
-        runs = np.unique(np.concatenate((runs, np.array(large, np.int64))))
-    starts = np.concatenate(([0], others + 1))[runs]
-    ends = np.append(others, len(block))[runs]
-    starts = starts - ((starts > 0) & (characters[starts - 1] == ord("-")))
-    followed = (characters[np.minimum(ends, len(block) - 1)] | 0x20) == ord("e")
-    for k in np.flatnonzero(followed).tolist():
-        whole = _NUMBER.match(block, int(starts[k]))
-        ends[k] = ends[k] if whole is None else whole.end()
-    return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
 def _large(table: pa.Table, names: list[str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,6 +13,7 @@ import pyarrow.json
 
 from bankfull.runtime.embedded.files import text
 from bankfull.runtime.embedded.files.jsonchecks import BadLines, Leaves, check, inexact_leaves
+from bankfull.runtime.embedded.files.numbers import depth
 from bankfull.runtime.embedded.files.reading import BLOCK_BYTES, Batches, Reading
 
 _Parse = Callable[[bytes], pa.Table]
@@ -42,8 +42,7 @@ def open_jsonl(file: Any, reading: Reading) -> Batches:
     line, block = next(blocks, (1, b""))
     if not block and not reading.types:
         raise reading.failure("it is empty, so its columns are unknown", "name them in types")
-    wire, unknown = _wire_schema(block, reading) if block else (_schema({}, reading), frozenset())
-    first = _parsed(block, line, wire, reading) if block else []
+    wire, unknown, first = _first(block, line, reading)
     schema = pa.schema([(column.name, _type(column, first, reading)) for column in wire])
 
     def begin(settled: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -86,9 +85,9 @@ def _blocks(file: Any, reading: Reading) -> Iterator[tuple[int, bytes]]:
                 raise reading.failure(f"line {line} has no end", "write one object a line")
             continue
         block, rest = rest + chunk[:end], chunk[end:]
-        if block.strip():
+        if not block.isspace():
             yield line, block
-        line += block.count(b"\n")
+        line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
     if rest.strip():
         yield line, rest
 
@@ -147,25 +146,14 @@ def _isolate(block: bytes, parse: _Parse, reject: _Reject) -> list[_Part]:
 
 def _deep_lines(block: bytes) -> list[int]:
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-    if np.diff(ends, prepend=-1, append=len(block)).max() <= _DEPTH:
+    if np.diff(ends, prepend=-1, append=len(block)).max() <= _DEPTH or depth(block) <= _DEPTH:
         return []
-    return [number for number, line in enumerate(block.split(b"\n")) if _is_deep(line)]
-
-
-def _is_deep(line: bytes) -> bool:
-    """Whether a line is nested too deeply; brackets within its texts are counted like others."""
-    if len(line) <= _DEPTH or line.count(b"[") + line.count(b"{") <= _DEPTH:
-        return False
-    depth = deepest = 0
-    for character in line:
-        depth += (character in b"[{") - (character in b"]}")
-        deepest = max(deepest, depth)
-    return deepest > _DEPTH
+    return [number for number, line in enumerate(block.split(b"\n")) if depth(line) > _DEPTH]
 
 
 def _parse(block: bytes, wire: pa.Schema | None = None, unexpected: str = "infer") -> pa.Table:
     table = pyarrow.json.read_json(
-        io.BytesIO(block),
+        pa.BufferReader(block),
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1),
         parse_options=pyarrow.json.ParseOptions(
             explicit_schema=wire, unexpected_field_behavior=unexpected
@@ -175,11 +163,15 @@ def _parse(block: bytes, wire: pa.Schema | None = None, unexpected: str = "infer
     return table
 
 
-def _wire_schema(block: bytes, reading: Reading) -> tuple[pa.Schema, frozenset[str]]:
+def _first(
+    block: bytes, line: int, reading: Reading
+) -> tuple[pa.Schema, frozenset[str], list[_Part]]:
     """Choose each column's type as it is read; lines that disagree are outvoted.
 
-    Returns the names of columns without a value, too.
+    Returns the names of columns without a value, and what was read of the block, too.
     """
+    if not block:
+        return _schema({}, reading), frozenset(), []
     reasons: list[str] = []
     parts = _isolate(block, _parse, lambda _, __, why: reasons.append(why))
     if not parts:
@@ -193,15 +185,17 @@ def _wire_schema(block: bytes, reading: Reading) -> tuple[pa.Schema, frozenset[s
     judged = {name for name in wire.names if name not in reading.types}
     # A double that would round a number of the first block is read as a decimal instead.
     leaves: Leaves = {}
-    for part in parts:
-        inexact_leaves(part.table, part.lines, wire, judged, leaves)
+    rounded = [inexact_leaves(part.table, part.lines, wire, judged, leaves) for part in parts]
     fields = [(column.name, leaves.get(column.name) or column.type) for column in wire]
-    unknown = [
+    unknown = frozenset(
         name
         for name, counted in votes.items()
         if name not in reading.types and all(pa.types.is_null(kind) for kind in counted)
-    ]
-    return pa.schema(fields), frozenset(unknown)
+    )
+    if not reasons and not any(rounded) and all(part.table.schema == wire for part in parts):
+        return wire, unknown, [part._replace(line=line + part.line) for part in parts]
+    wire = pa.schema(fields)
+    return wire, unknown, _parsed(block, line, wire, reading)
 
 
 def _schema(votes: dict[str, Counter[pa.DataType]], reading: Reading) -> pa.Schema:

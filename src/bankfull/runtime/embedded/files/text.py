@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bankfull.runtime.embedded.files import numbers
 from bankfull.runtime.embedded.files.exact import NUMBER, TRUTH, WHOLE, decimal_of, inexact
 
 #: Spellings of "no value" in a column that is not text.
@@ -41,6 +42,12 @@ def type_of(column: pa.Array) -> pa.DataType:
     >>> str(type_of(pa.array(["0.5", "9007199254740993"])))
     'decimal128(38, 1)'
     """
+    head = _present(column.slice(0, _HEAD))
+    if len(head) and not any(_all(head, pattern) for pattern in (NUMBER, TRUTH, _DATED)):
+        return pa.string()
+    quick = _proven(column, head)
+    if quick is not None:
+        return quick
     cells = _present(column)
     if len(cells) == 0:
         return pa.string()
@@ -59,6 +66,22 @@ def type_of(column: pa.Array) -> pa.DataType:
     return kind if fits(cells, kind) else pa.string()
 
 
+def _proven(column: pa.Array, head: pa.Array) -> pa.DataType | None:
+    """Infer the type of a column in which no cell needs a second look, from one pass over it."""
+    if len(head) == 0:
+        return None
+    if _all(head, NUMBER):
+        if numbers.read(column, pa.int64()) is not None:
+            return pa.int64()
+        proven = numbers.read(column, pa.float64()) is not None
+        return pa.float64() if proven and not _all(column.drop_null(), WHOLE) else None
+    kind = _timestamp_of(head)
+    if not _all(head, _DATED) or kind.unit != "us":
+        return None
+    # The cast succeeds only if all cells have a zone, or none, and no more than six decimals.
+    return kind if _casts(column, kind) else None
+
+
 def type_of_time(column: pa.Array) -> pa.DataType:
     """Infer the type of a time column, where bad cells may stand between good ones.
 
@@ -67,6 +90,9 @@ def type_of_time(column: pa.Array) -> pa.DataType:
     >>> str(type_of_time(pa.array(["17", "?"]))), str(type_of_time(pa.array(["soon", "later"])))
     ('int64', 'string')
     """
+    quick = _proven(column, _present(column.slice(0, _HEAD)))
+    if quick is not None and quick != pa.float64():
+        return quick
     cells = _present(column)
     if len(cells) == 0:
         return pa.timestamp("us")
@@ -113,7 +139,11 @@ def convert(
     """
     if kind == column.type:
         return column, []
+    proven = numbers.read(column, kind)
+    if proven is not None:
+        return proven, []
     judged = pa.types.is_string(column.type) and (exactly or pa.types.is_decimal(kind))
+    judged = judged and not pa.types.is_temporal(kind)  # a time that Arrow reads is that time
     try:
         values = pc.cast(column, kind)
         wrong = _rows(inexact(column, values)) if judged else []
@@ -131,6 +161,14 @@ def convert(
         values = _blanked(values, rounded)
         wrong = sorted({*wrong, *rounded})
     return values, wrong
+
+
+def _casts(cells: pa.Array, kind: pa.DataType) -> bool:
+    try:
+        pc.cast(cells, kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def fits(cells: pa.Array, kind: pa.DataType) -> bool:

@@ -1,0 +1,142 @@
+"""Kernels compiled ahead of time: very small joins, run for what they leave on disk.
+
+A kernel is compiled when it is first used, which takes seconds, and is then found on disk by every
+process of the user. :func:`compile_ahead` uses them all at once, on all cores, so that nobody waits
+later: before tests that run side by side, when an image is built, or before a demonstration.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import active_children, get_context
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bankfull.spec import Query
+
+#: What takes longest to compile, so that it is not the last to begin.
+_LONG = ("gain", "gdj")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """What is compiled together: joins on keys or on sets, exact or as a policy decides."""
+
+    on: str
+    policy: str | None = None
+
+    def __post_init__(self) -> None:
+        assert self.on in ("keys", "sets"), self.on
+
+    def __str__(self) -> str:
+        return f"{self.policy or 'exact'} on {self.on}"
+
+
+#: Told which kernels are ready, after how many seconds.
+Told = Callable[[Kernels, float], None]
+
+
+def everything(policies: Sequence[str] | None = None) -> list[Kernels]:
+    """Return all there is: exact joins, and each policy on keys and on sets; or of some policies.
+
+    >>> [str(one) for one in everything(["s3fifo"])]  # knows tuples by a single key
+    ['exact on keys', 'exact on sets', 's3fifo on keys']
+    """
+    from bankfull.policies import POLICIES
+    from bankfull.policies.registry import find
+
+    names = sorted(POLICIES) if policies is None else policies
+    kinds = {name: find(name) for name in names}
+    on_keys = [Kernels("keys", name) for name in kinds]
+    on_sets = [Kernels("sets", name) for name, kind in kinds.items() if kind.sets]
+    return [Kernels("keys"), Kernels("sets"), *on_keys, *on_sets]
+
+
+def needed(query: Query) -> list[Kernels]:
+    """Return what a query needs."""
+    from bankfull.spec import Equal
+
+    policy = None if query.shed is None else query.shed.keep.policy
+    kinds = dict.fromkeys(
+        "keys" if isinstance(join.predicate, Equal) else "sets" for join in query.joins
+    )
+    if policy is not None and len(kinds) > 1:
+        kinds = {"sets": None}  # joins of both kinds under one budget run as those on sets
+    return [Kernels(on, policy) for on in kinds]
+
+
+def compile_ahead(
+    wanted: Sequence[Kernels], told: Told = lambda done, seconds: None, processes: int | None = None
+) -> None:
+    """Compile kernels, what takes long first, in as many processes as there are cores."""
+    order = sorted(wanted, key=lambda one: (one.policy not in _LONG, one.on != "sets"))
+    processes = min(processes or os.cpu_count() or 1, len(order))
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        try:
+            begun = {pool.submit(compile_now, one): one for one in order}
+            for done in as_completed(begun):
+                told(begun[done], done.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in active_children():
+                child.terminate()
+            raise
+
+
+def compile_now(wanted: Kernels) -> float:
+    """Compile kernels in this process, or find them on disk; return the seconds that it took."""
+    began = time.perf_counter()
+    _join_keys(wanted.policy) if wanted.on == "keys" else _join_sets(wanted.policy)
+    return time.perf_counter() - began
+
+
+def _join_keys(policy: str | None) -> None:
+    import pyarrow as pa
+
+    table = pa.table({"t": [1, 2], "k": [1, 1], "s": ["x", "x"]})
+    if policy is not None:
+        _join([table] * 2, policy, on="k")
+        return
+    from bankfull.core.content import row_codes
+    from bankfull.core.keys import spread
+
+    for on in ("k", "s", ["k", "s"]):
+        _join([table] * 2, None, on=on)
+    _join([table] * 3, None, on="k")
+    rows = table.to_batches()[0]
+    row_codes(rows)  # this and the next are what Spark's workers need besides
+    spread([rows.column(1)], (pa.int64(),), 2)
+
+
+def _join_sets(policy: str | None) -> None:
+    import pyarrow as pa
+
+    import bankfull as bf
+
+    numbers, words = (pa.table({"t": [1, 2], "k": [items] * 2}) for items in ([1, 2], ["x", "y"]))
+    on = bf.overlap("k", at_least=2)
+    if policy is not None:
+        _join([numbers] * 2, policy, on=on)
+        return
+    for table, search in ((numbers, "inverted"), (numbers, "identifier"), (words, "scan")):
+        _join([table] * 2, None, on=on, search=search)
+
+
+def _join(tables: Sequence[Any], policy: str | None, **options: Any) -> None:
+    import bankfull as bf
+
+    if policy is not None:
+        options["overload"] = bf.shed(memory=bf.tuples(3), keep=_kept(policy))
+    streams = [bf.stream(table, time="t", name=f"s{place}") for place, table in enumerate(tables)]
+    assert bf.join(*streams, within=5, **options).read_all().num_rows > 0
+
+
+def _kept(policy: str) -> Any:
+    """Return a policy by name; a user's own, ``module:Class``, is given as itself."""
+    from bankfull.policies.registry import find
+
+    return find(policy)() if ":" in policy else policy

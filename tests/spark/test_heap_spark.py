@@ -1,0 +1,81 @@
+"""Family: fault injection, state that is large against the Java heap.
+
+State is read piece by piece, so a state larger than the heap can be restarted in it. While a worker
+reads, the Java process is stopped with SIGSTOP for longer than workers wait: a state server that
+hangs ends the query with an error, and the next start goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import pytest
+from spark_large import EVERY, ROWS_A_FILE, write_large
+from spark_processes import Job, end, members, until, workers
+from spark_runs import Runner
+from spark_sinks import committed
+
+#: Spark wants 450 MB unless it is told to set less aside for itself.
+SMALL_HEAP = {"spark.testing.reservedMemory": 16 << 20, "spark.memory.fraction": 0.3}
+#: Few of the long rows at a time, on their way from Parquet and to Python.
+FEW_ROWS = {
+    "spark.sql.parquet.columnarReaderBatchSize": 16,
+    "spark.sql.execution.arrow.maxRecordsPerBatch": 16,
+}
+
+
+def _at_state(session: int) -> bool:
+    """Tell whether a worker is connected to the state server: it has three sockets otherwise."""
+    for worker in workers(session):
+        with suppress(OSError):  # it has ended meanwhile
+            opened = [os.readlink(path) for path in Path(f"/proc/{worker.pid}/fd").iterdir()]
+            if sum(name.startswith("socket:") for name in opened) > 3:
+                return True
+    return False
+
+
+def _hang(job: Job) -> None:
+    """Start the driver, stop its Java process while state is read, and insist that it says so."""
+    process = job.start(BANKFULL_STATE_TIMEOUT_S="1")
+    try:
+        java = next(one.pid for one in members(process.pid) if "org.apache.spark" in one.command)
+        until(lambda: _at_state(process.pid) or process.poll() is not None, "state is read")
+        os.kill(java, signal.SIGSTOP)
+        time.sleep(3)
+        os.kill(java, signal.SIGCONT)
+        until(lambda: process.poll() is not None, "the driver ends")
+    finally:
+        end(process)
+    words = job.log.read_text(errors="replace")
+    assert process.returncode == 1, words[-6000:]
+    # Ours if we asked; Spark's own client, which asks at the start of a task, says it shorter.
+    said = ("state server did not answer for 1 seconds", "TimeoutError: timed out")
+    assert any(one in words for one in said), words[-6000:]
+
+
+@pytest.mark.parametrize(
+    ("files", "heap"), [(8, "256m"), pytest.param(15, "1g", marks=pytest.mark.soak)]
+)
+def test_a_large_state_restarts_in_a_small_heap(files: int, heap: str, tmp_path: Path) -> None:
+    """Stored by one driver, read back by others, with a heap that could not hold it."""
+    write_large(tmp_path / "input", files)
+    job, run = Job(tmp_path), Runner(None, tmp_path)
+    job.describe(
+        "large", 1, "local[2,1]", **{"spark.driver.memory": heap}, **SMALL_HEAP, **FEW_ROWS
+    )
+    run.show(files - 1)
+    job.finish()
+    run.show(files)
+    _hang(job)
+    job.finish()
+    a, b = (f"read_parquet('{run.input}/{name}/*.parquet') {name}" for name in "ab")
+    exact = f"SELECT row_a, row_b, md5(load) FROM {a} JOIN {b} ON a.k = b.k"
+    found = f"SELECT row_a, row_b, md5(load) FROM read_parquet({committed(job.sink)})"
+    rows, expected = (sorted(duckdb.sql(question).fetchall()) for question in (found, exact))
+    assert len(rows) == files * ROWS_A_FILE // EVERY
+    assert rows == expected

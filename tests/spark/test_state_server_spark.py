@@ -1,0 +1,69 @@
+"""Family: fault injection, the server through which workers read and write Spark's state.
+
+It is a thread in the executor's Java process. If it dies (interrupted, which closes its connection)
+the query must end with an error; a worker that waited for ever would let it hang. One that hangs is
+in ``test_heap_spark.py``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from spark_processes import PATIENCE_S
+from spark_runs import Runner, joined, words_of
+
+from bankfull.spec import Equal, Join, Query, Stream, Ticks
+from bankfull.testing import Case
+
+Fresh = Callable[[], Runner]
+FILES = 300
+
+
+@pytest.fixture
+def impatient(spark: Any) -> Iterator[Any]:
+    """Return the session with workers that wait a second for the state server."""
+    spark.sparkContext.environment["BANKFULL_STATE_TIMEOUT_S"] = "1"
+    yield spark
+    del spark.sparkContext.environment["BANKFULL_STATE_TIMEOUT_S"]
+
+
+def _begin(run: Runner) -> Any:
+    """Start a query of many short micro-batches."""
+    rows = pa.table({"t": np.arange(FILES), "k": np.arange(FILES) % 7})
+    join = Join("join", ("a", "b"), Equal((("k",),)), (Ticks(20),) * 2)
+    query = Query((Stream("a", "t"), Stream("b", "t")), (join,))
+    case = Case.of(query, a=rows, b=rows)
+    run.write(case, 1)
+    return run.start(joined(case.query, run.frames(case), 2))
+
+
+def _ended(query: Any, disturb: Callable[[], None]) -> str:
+    """Disturb a query until it ends, and return what its error says."""
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        while query.isActive:
+            disturb()
+            assert time.monotonic() < deadline, "the query neither ends nor fails"
+        with pytest.raises(StreamingQueryException) as failure:
+            query.awaitTermination(10)
+    finally:
+        query.stop()
+    return words_of(failure.value)
+
+
+def test_a_state_server_that_dies_ends_the_query(impatient: Any, runner: Fresh) -> None:
+    """Its thread is interrupted wherever it is found at work."""
+    threads = impatient._jvm.java.lang.Thread
+
+    def interrupt() -> None:
+        for thread in threads.getAllStackTraces().keySet().toArray():
+            if "stateConnectionListener" in thread.getName():
+                thread.interrupt()
+
+    assert _ended(_begin(runner()), interrupt)

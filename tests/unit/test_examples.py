@@ -1,0 +1,149 @@
+"""Every example of the README and of the docs runs as it stands, in an empty folder.
+
+A Python block is pasted into a file and run as a script, a shell block by a shell, each in a
+process and a folder of its own; what the page promises below it, in a block of text, must be what
+is printed last (in any order, since joins promise none). Blocks of commands that install or take
+minutes are marked ``console``: of them only the spelling is checked, down to targets, options and
+experiments.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from bankfull.cli import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_LANGUAGES = {"python", "sh", "console", "text", ""}
+_README_LINES_MAX = 150
+
+
+@dataclass(frozen=True)
+class Example:
+    page: str
+    number: int
+    language: str
+    code: str
+    promised: str | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.page}-{self.number}"
+
+
+def examples(path: Path) -> list[Example]:
+    page = path.relative_to(ROOT).as_posix()
+    found = _FENCE.findall(path.read_text(encoding="utf-8"))
+    assert {language for language, _ in found} <= _LANGUAGES, page
+    following = [*found, ("", "")][1:]
+    return [
+        Example(page, number, language, code, after if kind == "text" else None)
+        for number, ((language, code), (kind, after)) in enumerate(
+            zip(found, following, strict=True)
+        )
+    ]
+
+
+EVERY = [example for path in PAGES for example in examples(path)]
+
+
+def _runnable() -> list[Any]:
+    return [
+        pytest.param(one, id=one.name, marks=[pytest.mark.slow] if "bf.session" in one.code else [])
+        for one in EVERY
+        if one.language in ("python", "sh")
+    ]
+
+
+def run(example: Example, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Paste an example into a file and run it in an empty folder."""
+    outside = folder.parent / "example.py"
+    outside.write_text(example.code, encoding="utf-8")
+    folder.mkdir()
+    command = [sys.executable, outside] if example.language == "python" else ["sh", "-e", outside]
+    places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PATH": os.pathsep.join(places)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+
+@pytest.mark.parametrize("example", _runnable())
+def test_an_example_runs_and_prints_what_its_page_says(example: Example, tmp_path: Path) -> None:
+    done = run(example, tmp_path / "empty")
+    assert done.returncode == 0, done.stderr[-3000:]
+    printed = done.stdout.splitlines()
+    assert printed, "an example shows something"
+    if example.promised is not None:
+        promised = example.promised.splitlines()
+        assert sorted(printed[-len(promised) :]) == sorted(promised)
+
+
+def test_there_are_examples_of_every_way_to_join() -> None:
+    """Otherwise a page that lost its fence would pass by saying nothing."""
+    promising = {one.page for one in EVERY if one.promised and one.language in ("python", "sh")}
+    assert {"README.md", "docs/embedded.md", "docs/files.md", "docs/attribution.md"} <= promising
+    assert any("bf.session" in one.code for one in EVERY if one.page == "README.md")
+
+
+def test_the_readme_opens_with_its_picture_and_is_short() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < _README_LINES_MAX
+    picture = re.search(r"!\[[^\]]+\]\(([^)]+)\)", text)
+    assert picture is not None
+    assert text.index(picture[0]) < text.index("\n## ")
+    assert (ROOT / picture[1]).read_bytes()[:4] == b"\x89PNG"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for path in PAGES:
+        text = _FENCE.sub("", path.read_text(encoding="utf-8"))
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def _commands() -> list[list[str]]:
+    lines = [
+        line for one in EVERY if one.language == "console" for line in one.code.splitlines() if line
+    ]
+    assert all(line.startswith("$ ") for line in lines)
+    return [shlex.split(line[2:], comments=True) for line in lines]
+
+
+def test_commands_that_are_only_shown_are_spelled_right() -> None:
+    from bankfull.lab import select
+
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    extras = (ROOT / "pyproject.toml").read_text()
+    for words in _commands():
+        if words[0] == "make":
+            assert set(words[1:]) <= targets
+        elif words[0] == "pip":
+            for extra in re.findall(r"\[(.*)\]", words[-1]):
+                assert all(f"\n{name} = [" in extras for name in extra.split(","))
+        else:
+            assert words.pop(0) == "bankfull"
+            command: Any = typer.main.get_command(app)
+            while words and hasattr(command, "commands"):
+                command = command.commands[words.pop(0)]
+            known = {option for one in command.params for option in one.opts}
+            assert {word for word in words if word.startswith("--")} <= known
+            if command.name == "run" and "--seed" in known:
+                select([words[0]])
