@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from spark_cases import ROWS, pair, several, table, within
-from spark_runs import Runner, joined, output_schema, same_rows
+from spark_runs import Runner, joined, observed_in, output_schema, same_rows
 
 import bankfull as bf
 from bankfull.errors import PlanError, SnapshotError
@@ -81,7 +81,7 @@ def test_oracle_the_rest_completes_a_run(runner: Fresh, title: str) -> None:
     waiting = sum(value for name, value in run.counts().items() if name.endswith(".waiting"))
     assert waiting > 0
     if case.query.shed is not None:
-        told = bf.recall(bf.metrics(run.progress[-1])["bankfull"])
+        told = bf.recall(observed_in(run.progress[-1]))
         assert told.estimate == told.high == 1.0
         assert told.low < 1.0, "nobody knows what waiting rows will bring"
         assert told.waiting_tuples == waiting

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from spark_runs import Runner
+from spark_runs import Runner, observed_in
 
 import bankfull as bf
 from bankfull.spec import Equal, Join, Query, Shed, Stream, Ticks
@@ -75,7 +75,7 @@ def test_the_interval_of_all_buckets_holds_the_truth(runner: Fresh) -> None:
         spark.spark.streams.removeListener(listener)
     _, worths = exact_pairs(given)
     found = spark.spark.read.parquet(str(spark.sink)).toArrow()
-    metrics = spark.progress[-1]["observedMetrics"]["bankfull"]
+    metrics = observed_in(spark.progress[-1])
     told = bf.recall(metrics)
     assert told.sampled_tuples < 4_000, "all were sampled: nothing was estimated"
     assert metrics["watched"]["emitted"] == found.num_rows
@@ -115,7 +115,7 @@ def test_every_bucket_finds_the_memory_for_a_recall(runner: Fresh) -> None:
     late = 12_000  # half of the way
     reached = np.count_nonzero(made >= late) / np.count_nonzero(times >= late)
     assert 0.78 <= reached <= 0.88
-    observed = [one["observedMetrics"]["bankfull"] for one in spark.progress]
+    observed = [observed_in(one) for one in spark.progress]
     ledgers = [one["ledger"] for one in observed]
     stored = [one["a.stored"] + one["b.stored"] for one in ledgers if one["a.stored"] is not None]
     assert max(stored) < 950  # of 1,000 in the window

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from spark_runs import Runner
+from spark_runs import Runner, observed_in
 
 import bankfull as bf
 import own_policies
@@ -142,7 +142,7 @@ def part_of_the_exact(found: Counter[tuple[int, int, float]]) -> bool:
 
 def within_budget(runner: Runner) -> None:
     """In no micro-batch is there more than fits."""
-    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in runner.progress]
+    observed = [observed_in(one)["ledger"] for one in runner.progress]
     seen = [one for one in observed if one["a.stored"] is not None]
     assert len(seen) > 1
     assert all(one["a.stored"] + one["b.stored"] <= BUDGET for one in seen)
@@ -290,7 +290,7 @@ def test_several_joins_under_one_budget(runner: Fresh, buckets: int, budget: int
         embedded = plan_both(dict(given.tables), None, budget, **how)
         assert found == members(embedded.read_all())
     assert (pairs_found == whole) == (budget == 3_000)
-    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in spark.progress]
+    observed = [observed_in(one)["ledger"] for one in spark.progress]
     seen = [one for one in observed if one["a.stored"] is not None]
     levels = [f"{n}.{level}" for n in "abc" for level in ("stored", "copies")]
     assert max(sum(one[level] for level in levels) for one in seen) <= budget
@@ -348,10 +348,10 @@ def test_sets_under_a_budget(runner: Fresh, buckets: int, budget: int) -> None:
         assert found == Counter(embedded)
     assert found.total() > 0
     assert (found == whole) == (budget == 3_000)
-    told = bf.recall(spark.progress[-1]["observedMetrics"]["bankfull"])
+    told = bf.recall(observed_in(spark.progress[-1]))
     assert told.estimate == told.high, "every bucket has room for all of its tuples"
     assert told.estimate == pytest.approx(found.total() / whole.total())
-    observed = [one["observedMetrics"]["bankfull"]["ledger"] for one in spark.progress]
+    observed = [observed_in(one)["ledger"] for one in spark.progress]
     seen = [one for one in observed if one["a.stored"] is not None]
     levels = [f"{n}.{level}" for n in "ab" for level in ("stored", "copies")]
     assert max(sum(one[level] for level in levels) for one in seen) <= budget
