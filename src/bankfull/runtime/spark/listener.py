@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import asdict
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _LOG = logging.getLogger("bankfull")
+#: How long the end of a program waits for Spark's last reports.
+_LAST_WORDS_MS = 5_000
 
 
 class Listener(StreamingQueryListener):
@@ -107,6 +111,18 @@ def warn_of_late_rows(spark: SparkSession) -> None:
     if getattr(session, "_bankfull_warner", None) is None:
         session._bankfull_warner = Warner()
         session.streams.addListener(session._bankfull_warner)
+        atexit.register(_hear_the_rest, session)
+
+
+def _hear_the_rest(session: Any) -> None:
+    """Let the warner hear what Spark still has to tell before the program ends.
+
+    Spark reports progress from a thread of its own. A program may end before the last report,
+    whose warning would be lost, and Spark would print a long error about a listener that is gone.
+    """
+    with contextlib.suppress(Exception):  # a session that was stopped has nothing to tell
+        session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_LAST_WORDS_MS)
+        session.streams.removeListener(session._bankfull_warner)
 
 
 def listen(spark: SparkSession, to: str | Callable[[Event], None]) -> Listener:
