@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bankfull.kernels import hooks
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import partners_stored
 from bankfull.kernels.compiler import rule
-from bankfull.kernels.memory import partners_stored
 from bankfull.policies import Policy
 
 

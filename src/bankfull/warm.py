@@ -101,8 +101,8 @@ def _join_keys(policy: str | None) -> None:
     if policy is not None:
         _join([table] * 2, policy, on="k")
         return
-    from bankfull.core.content import row_codes
-    from bankfull.core.keys import spread
+    from bankfull.core.codes.keys import spread
+    from bankfull.core.intake.content import row_codes
 
     for on in ("k", "s", ["k", "s"]):
         _join([table] * 2, None, on=on)

@@ -17,6 +17,7 @@ import pytest
 
 from bankfull.assemble import assemble
 from bankfull.core import Batch, State, restore, snapshot, start, step
+from bankfull.core.bounded.join import BoundedJoin
 from bankfull.core.plan import HOME, MASK
 from bankfull.oracle import exact
 from bankfull.runtime.spark.buckets import route
@@ -84,8 +85,7 @@ def run(state: State, given: dict[str, pa.Table], pieces: int = 1) -> tuple[Foun
 
 def slots(state: State) -> list[int]:
     """Return the canonical numbers of what is stored."""
-    assert state.shedding is not None
-    slots = state.shedding.memory.slots
+    slots = state.stage(BoundedJoin).memory.slots
     return sorted(slots.seq[slots.stream >= 0].tolist())
 
 
@@ -123,7 +123,7 @@ def test_differential_a_masked_row_is_one_with_null_keys(policy: str) -> None:
             assert counts.stored + counts.copies == plain.stored
             lost = counts.shed + counts.evicted + counts.copies_lost
             assert lost == plain.shed + plain.evicted > counts.shed + counts.evicted > 0
-        shedding = state.shedding
+        shedding = state.stage(BoundedJoin)
         assert shedding is not None
         for name, classes in shedding.lost_by_importance().items():
             counted = state.ledger.streams[name]

@@ -23,7 +23,7 @@ table = pa.table({"t": range(40), "k": [n % 4 for n in range(40)]})
 sides = [bf.stream(table, time="t", name=n) for n in "ab"]
 joined = bf.join(*sides, on="k", within=30, overload=bf.shed(bf.tuples(4), worth))
 joined.read_all()
-slots = joined._state.shedding.memory.slots
+slots = joined._state.stages[1].memory.slots
 print(sorted(slots.time[slots.stream >= 0]))
 """
 
@@ -37,7 +37,7 @@ def stored(keep):
     sides = [bf.stream(one, time="t", name=n) for n, one in (("a", table), ("b", other))]
     joined = bf.join(*sides, on="k", within=100, overload=bf.shed(bf.tuples(3), keep))
     joined.read_all()
-    slots = joined._state.shedding.memory.slots
+    slots = joined._state.stages[1].memory.slots
     return sorted(slots.time[slots.stream == 0])
 """
 OWN = """

@@ -18,7 +18,7 @@ import pytest
 import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import Batch, Budget, State, restore, snapshot, start, step
-from bankfull.core.shedding import Shedding
+from bankfull.core.bounded.join import BoundedJoin
 from bankfull.oracle.shedding import TWINS, Arrival, JoinSpec, simulate
 from bankfull.policies import POLICIES, Policy, dgl, gdj, resolve
 from bankfull.spec import Equal, Join, Keep, Query, Shed, Stream, Ticks, Tuples
@@ -156,8 +156,7 @@ class World:
 
 def stored_seqs(state: State) -> list[int]:
     """Return which tuples are stored, by their place in the canonical order."""
-    assert state.shedding is not None
-    slots = state.shedding.memory.slots
+    slots = state.stage(BoundedJoin).memory.slots
     return sorted(int(seq) for seq in slots.seq[slots.stream >= 0])
 
 
@@ -215,12 +214,12 @@ def check_trace(name: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> Non
     ours, twin = PAIRS[name]
     kept: list[list[int]] = []
 
-    def look(shedding: Shedding, start: int, found: Any, count: int) -> None:
+    def look(shedding: BoundedJoin, start: int, found: Any, count: int) -> None:
         slots = shedding.memory.slots
         kept.append([int(seq) for seq in slots.seq[slots.stream >= 0]])
 
-    monkeypatch.setattr(Shedding, "_piece_end", lambda shedding, start: start + 1)
-    monkeypatch.setattr(Shedding, "_watch", look)
+    monkeypatch.setattr(BoundedJoin, "_piece_end", lambda shedding, start: start + 1)
+    monkeypatch.setattr(BoundedJoin, "_watch", look)
     for seed in seeds:
         world = World(seed)
         expected = world.twin(twin)
@@ -288,11 +287,10 @@ def test_bound_and_subset(name: str) -> None:
         assert set(found) <= set(exact)
         if sum(world.capacity) >= 500:
             assert sorted(found) == sorted(exact)
-        assert state.shedding is not None
-        buffers = state.shedding.memory.buffers
+        buffers = state.stage(BoundedJoin).memory.buffers
         assert (buffers.used <= buffers.capacity).all()
         assert buffers.used.sum() == len(stored_seqs(state))
-        assert np.isfinite(state.shedding.memory.slots.priority).all()
+        assert np.isfinite(state.stage(BoundedJoin).memory.slots.priority).all()
 
 
 @pytest.mark.parametrize("name", ["gain", "gdj", "s3fifo"])
@@ -314,7 +312,7 @@ def test_forgotten_keys_leave_no_trace_of_the_batches(name: str) -> None:
         budget = bf.shed(memory=bf.tuples(300), keep=name)
         joined = bf.join(*sources, on="k", within=2_000, overload=budget)
         table = joined.read_all()
-        assert joined._state.shedding.memory.now.keys_used < 10_000
+        assert joined._state.stage(BoundedJoin).memory.now.keys_used < 10_000
         found.append((sorted(map(str, table.to_pylist())), joined.ledger))
     assert found[0] == found[1]
     assert len(found[0][0]) > 100

@@ -19,6 +19,7 @@ from recall_cases import exact_pairs, exact_worths, pair, run
 
 import bankfull as bf
 from bankfull.core import Ledger
+from bankfull.core.bounded.join import BoundedJoin
 from bankfull.errors import PlanError
 from bankfull.oracle import exact
 from bankfull.spec import Equal, Join, Query, Shed, Stream, Ticks
@@ -238,7 +239,7 @@ def test_operators_that_number_alike_do_not_draw_alike() -> None:
         tables = [one.set_column(1, "k", pa.array(one["k"].to_numpy() + shift))
                   for one in pair(1, 2000, 100, 0.0)]  # fmt: skip
         joined, _ = run(tables, 500, bf.shed(bf.tuples(300), "fifo"))
-        shedding = joined._state.shedding
+        shedding = joined._state.stage(BoundedJoin)
         assert shedding is not None
         assert shedding.watch is not None
         sample = shedding.watch.kept

@@ -17,7 +17,8 @@ import pytest
 from recall_cases import Row, exact_worths
 
 import bankfull as bf
-from bankfull.kernels import keptsets as ks
+from bankfull.core.bounded.join import BoundedJoin
+from bankfull.kernels.recall import keptsets as ks
 from bankfull.spec import Shed
 
 PREDICATES = {
@@ -156,7 +157,7 @@ def test_interval_covers(items: int, skew: float, largest: int) -> None:
                 got.importance_low - 1e-9 <= true[1] <= got.importance_high + 1e-9,
             )
             assert got.high - got.low < 0.5, (seed, budget, got)  # not by being useless
-            kept = joined._state.shedding.watch.sets
+            kept = joined._state.stage(BoundedJoin).watch.sets
             assert kept.now.used <= ks.ITEMS * 256 + largest
     assert covered.min() / runs >= 0.92, covered / runs
 
@@ -171,7 +172,7 @@ def test_a_set_larger_than_all_room_is_kept_alone() -> None:
     assert got is not None
     exact = sum(len(range(max(0, n - 100), min(600, n + 101))) for n in range(600))
     assert got.low <= found.num_rows / exact <= got.high < 0.5
-    assert len(joined._state.shedding.watch.sets.posts) <= 256 * ks.ITEMS + 2 * 5_000
+    assert len(joined._state.stage(BoundedJoin).watch.sets.posts) <= 256 * ks.ITEMS + 2 * 5_000
 
 
 def test_how_the_input_is_cut_leaves_no_trace() -> None:

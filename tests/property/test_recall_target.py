@@ -11,8 +11,9 @@ from recall_cases import exact_pairs, pair, run
 import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import Batch, State, restore, snapshot, start, step
-from bankfull.core.interval import Recall
-from bankfull.core.named import named
+from bankfull.core.bounded.join import BoundedJoin
+from bankfull.core.bounded.named import named
+from bankfull.core.recall.interval import Recall
 from bankfull.errors import SpecError
 from bankfull.spec import Equal, Join, Keep, Query, Shed, Stream, Ticks, Tuples
 
@@ -59,7 +60,7 @@ def test_differential_batch_split_and_recovery(target: float | None) -> None:
     memory = Tuples(400) if target is None else None
     shed = Shed(memory, Keep("prob"), seed=5, recall=target)
     states = [in_pieces(shed, *how) for how in ((1, False), (13, False), (150, False), (13, True))]
-    sheddings = [state.shedding for state in states]
+    sheddings = [state.stage(BoundedJoin) for state in states]
     first = sheddings[0]
     assert first is not None
     assert first.watch is not None
@@ -95,7 +96,7 @@ def test_a_recall_asked_for_is_reached(
     made = np.maximum(found["a_t"].to_numpy(), found["b_t"].to_numpy())
     reached = np.count_nonzero(made >= late) / np.count_nonzero(times >= late)
     assert target - 0.02 <= reached <= target + 0.05
-    shedding = joined._state.shedding
+    shedding = joined._state.stage(BoundedJoin)
     assert shedding is not None
     assert shedding.rules.budget < at_most * 2 * window
     whole = joined.recall
@@ -112,7 +113,7 @@ def steer(seed: int, keys: int, skew: float, policy: str, count: int) -> tuple[f
     late = count // 2
     made = np.maximum(found["a_t"].to_numpy(), found["b_t"].to_numpy())
     reached = np.count_nonzero(made >= late) / np.count_nonzero(times >= late)
-    shedding = joined._state.shedding
+    shedding = joined._state.stage(BoundedJoin)
     assert shedding is not None
     return reached, shedding.rules.budget / (2 * window)
 
@@ -153,9 +154,8 @@ def low_chance(seeds: range, keys: int, skew: float, policy: str) -> tuple[float
             got.low <= true <= got.high,
             (got.importance_low <= true_worth <= got.importance_high),
         )
-        assert joined._state.shedding is not None
-        assert joined._state.shedding.watch is not None
-        chances.append(float(joined._state.shedding.watch.chance[0]))
+        assert joined._state.stage(BoundedJoin).watch is not None
+        chances.append(float(joined._state.stage(BoundedJoin).watch.chance[0]))
     return (*(covered / len(seeds)), float(np.mean(chances)))
 
 
@@ -180,7 +180,7 @@ def test_a_recall_stays_within_the_memory_given() -> None:
     """With both, memory is the bound and recall what could be had."""
     tables = pair(3, 8000, 300, 0.0)
     joined, _ = run(tables, 1000, bf.shed(bf.tuples(500), "fifo", recall=0.95))
-    shedding = joined._state.shedding
+    shedding = joined._state.stage(BoundedJoin)
     assert shedding is not None
     assert shedding.rules.budget == 500
     assert joined.recall is not None

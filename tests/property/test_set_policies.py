@@ -18,6 +18,7 @@ import pytest
 import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import Batch, State, restore, snapshot, start, step
+from bankfull.core.bounded.join import BoundedJoin
 from bankfull.oracle.shedding import TWINS, Arrival, JoinSpec, SetJoin, simulate
 from bankfull.policies import POLICIES, Policy, dgl, gdj, resolve
 from bankfull.spec import (
@@ -171,8 +172,7 @@ def run(world: World, policy: Policy, pieces: int, restored: bool = False) -> tu
         outcome = step(state, world.batch(world.arrivals[begin:end], end == bounds[-1]))
         state = outcome.state
         assert not outcome.pending
-        assert state.shedding is not None
-        buffers = state.shedding.memory.buffers
+        buffers = state.stage(BoundedJoin).memory.buffers
         assert (buffers.used <= buffers.capacity).all()
         for batch in outcome.output:
             for row in batch.to_pylist():
@@ -183,8 +183,7 @@ def run(world: World, policy: Policy, pieces: int, restored: bool = False) -> tu
 
 
 def stored_seqs(state: State) -> list[int]:
-    assert state.shedding is not None
-    slots = state.shedding.memory.slots
+    slots = state.stage(BoundedJoin).memory.slots
     return sorted(int(seq) for seq in slots.seq[slots.stream >= 0])
 
 
@@ -238,8 +237,7 @@ def test_exact_when_it_fits_and_a_subset_when_not(name: str) -> None:
         recall = state.ledger.recall
         assert recall is not None
         assert recall.estimate == pytest.approx(len(found) / len(exact) if exact else 1.0)
-        assert state.shedding is not None
-        assert np.isfinite(state.shedding.memory.slots.priority).all()
+        assert np.isfinite(state.stage(BoundedJoin).memory.slots.priority).all()
 
 
 def shop(kind: str, rows: int, seed: int) -> list[pa.Table]:

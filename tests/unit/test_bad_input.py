@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import bankfull as bf
-from bankfull.core.text import not_utf8
+from bankfull.core.intake.text import not_utf8
 from bankfull.errors import BankfullError, DataError, PlanError, SourceError, SpecError
 
 GOOD = pa.table({"t": [1, 2, 3], "k": [1, 2, 3], "tags": [["a"], ["b"], ["c"]]})

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import bankfull as bf
-from bankfull.core.columns import column
-from bankfull.core.forms import output_type
-from bankfull.core.lanes import Lanes
+from bankfull.core.store.columns import column
+from bankfull.core.store.forms import output_type
+from bankfull.core.store.lanes import Lanes
 
 VALUES: list[tuple[pa.DataType, list[Any]]] = [
     (pa.int8(), [1, None, -3]),

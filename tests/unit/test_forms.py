@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pytest
 
 import bankfull as bf
-from bankfull.core.arrays import IMPORTANCE_MAX, bad_importance
-from bankfull.core.columns import ArrowColumn
-from bankfull.core.forms import plain_type, to_form
-from bankfull.core.lanes import Lanes
+from bankfull.core.bounded.arrays import IMPORTANCE_MAX, bad_importance
+from bankfull.core.store.columns import ArrowColumn
+from bankfull.core.store.forms import plain_type, to_form
+from bankfull.core.store.lanes import Lanes
 from bankfull.runtime.embedded.files import open_sink
 
 RUNS = pc.run_end_encode(pa.array(["x", "x", None]))
@@ -122,7 +122,7 @@ def test_new_dictionaries_do_not_pile_up() -> None:
 def test_text_is_merged_and_given_out_within_what_offsets_reach(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("bankfull.core.columns._CHUNK_BYTES", 2000)  # stands for 2 GiB
+    monkeypatch.setattr("bankfull.core.store.columns._CHUNK_BYTES", 2000)  # stands for 2 GiB
     lanes = Lanes()
     column = ArrowColumn(lanes, pa.string())
     for _ in range(8):

@@ -18,10 +18,11 @@ import pytest
 import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import start
-from bankfull.core.share import Share
+from bankfull.core.bounded.join import BoundedJoin
+from bankfull.core.bounded.share import Share
 from bankfull.errors import PlanError
-from bankfull.kernels.budget import share_out
-from bankfull.kernels.records import BUFFER, records
+from bankfull.kernels.bounded.budget import share_out
+from bankfull.kernels.bounded.records import BUFFER, records
 from bankfull.policies import POLICIES
 
 #: What runs checked: every kind of split, in tuples and in bytes, over three streams of a few rows.
@@ -150,9 +151,8 @@ def test_a_part_of_a_budget_is_divided_whole(split: Any) -> None:
         overload=bf.shed(bf.tuples(40), keep="fifo", split=split),
     )
     state = start(assemble(joined.query, dict.fromkeys("abc", rows.schema)))
-    assert state.shedding is not None
     for share, whole in ((0.01, 3), (1.0, 40), (0.29, 11), (0.5, 20)):
-        state.shedding._resize(Share(share))
-        parts = state.shedding.memory.buffers.capacity
+        state.stage(BoundedJoin)._resize(Share(share))
+        parts = state.stage(BoundedJoin).memory.buffers.capacity
         assert parts.sum() == whole
         assert parts.min() >= 1

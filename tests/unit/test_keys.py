@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import bankfull as bf
-from bankfull.core import keys
+from bankfull.core.codes import keys
 
 NAN = float("nan")
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bankfull.kernels import numerals
-from bankfull.kernels.wide import high, leading_zeros
+from bankfull.kernels.text import numerals
+from bankfull.kernels.text.wide import high, leading_zeros
 from bankfull.runtime.embedded.files.exact import is_double
 from bankfull.runtime.embedded.files.numbers import depth, read, unproven
 

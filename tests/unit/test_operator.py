@@ -13,7 +13,8 @@ import pytest
 import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import Batch, Budget, start, step
-from bankfull.core.set_index import SetIndex
+from bankfull.core.exact.join import ExactJoin
+from bankfull.core.exact.set_index import SetIndex
 from bankfull.errors import BankfullError
 from bankfull.spec import Equal, Join, Overlap, Query, Stream, Ticks
 
@@ -80,7 +81,7 @@ def test_items_that_nobody_holds_are_forgotten() -> None:
     run = bf.join(*streams, on=bf.overlap("tags", at_least=2), within=5)
     run._batch_rows = 500
     assert run.read_all().num_rows >= count
-    index = run._state.indexes[0]
+    index = run._state.stage(ExactJoin).indexes[0]
     assert isinstance(index, SetIndex)
     assert index.interner.known < 10_000
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import bankfull as bf
-from bankfull.core.content import row_codes
-from bankfull.core.text import as_bytes, has_text, not_utf8
+from bankfull.core.intake.content import row_codes
+from bankfull.core.intake.text import as_bytes, has_text, not_utf8
 from bankfull.runtime.spark.packets import cut_by_bytes
 
 BROKEN = pa.array([b"sound", b"\xff\xfe", None, b"\xc3\xa9"], pa.binary()).view(pa.string())

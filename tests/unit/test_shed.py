@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import bankfull as bf
+from bankfull.core.bounded.join import BoundedJoin
 from bankfull.errors import PlanError, SpecError
 from bankfull.policies import POLICIES
 
@@ -297,11 +298,10 @@ def test_an_estimator_never_dies() -> None:
     ]
     joined = bf.join(*sides, on="k", within=50, overload=bf.shed(bf.tuples(20), "gain"))
     joined.read_all()
-    assert joined._state.shedding is not None
-    shares = joined._state.shedding.policy.shares
+    shares = joined._state.stage(BoundedJoin).policy.shares
     assert np.isfinite(shares).all()
     assert shares.min() >= 1e-6
-    assert np.isfinite(joined._state.shedding.memory.slots.priority).all()
+    assert np.isfinite(joined._state.stage(BoundedJoin).memory.slots.priority).all()
 
 
 def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bankfull.core.sizes import row_bytes
+from bankfull.core.store.sizes import row_bytes
 
 LONG = "x" * 500
 PAIRS = pa.list_(pa.string(), 2)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bankfull.kernels import sketch
+from bankfull.kernels.bounded import sketch
 
 
 def counted(keys: list[int], counters: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,8 @@ import pytest
 
 import bankfull as bf
 from bankfull.assemble import assemble
-from bankfull.core import Batch, Plan, State, keys, restore, snapshot, start, step
+from bankfull.core import Batch, Plan, State, restore, snapshot, start, step
+from bankfull.core.codes import keys
 from bankfull.errors import SnapshotError
 from bankfull.kernels import hashing
 from bankfull.spec import Equal, Join, Overlap, Predicate, Query, Rows, Stream, Ticks, Window

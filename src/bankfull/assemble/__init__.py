@@ -15,8 +15,8 @@ from bankfull.assemble.shed import has_importance, shed_plan
 from bankfull.assemble.times import column_unit, in_units, joined_type, query_unit
 from bankfull.assemble.types import item_type, key_type
 from bankfull.core import JoinPlan, Plan, StreamPlan
-from bankfull.core.forms import may_be_null, output_type, plain_schema, plain_type, to_form
 from bankfull.core.plan import MASK, NEVER
+from bankfull.core.store.forms import may_be_null, output_type, plain_schema, plain_type, to_form
 from bankfull.errors import PlanError, closest
 from bankfull.spec import Equal, Join, Query, Rows, Similar, Stream
 

@@ -7,7 +7,7 @@ from functools import reduce
 import pyarrow as pa
 
 from bankfull.assemble.times import UNITS
-from bankfull.core.forms import bare_type
+from bankfull.core.store.forms import bare_type
 from bankfull.errors import PlanError
 
 Side = tuple[str, pa.Field]

@@ -21,7 +21,7 @@ import bankfull as bf
 from bankfull.cli import flights
 
 if TYPE_CHECKING:
-    from bankfull.core.interval import Recall
+    from bankfull.core.recall.interval import Recall
 
 FIRST, LAST = datetime(2013, 6, 3, tzinfo=UTC), datetime(2013, 7, 29, tzinfo=UTC)
 #: Two weeks in the middle, played at this speed.

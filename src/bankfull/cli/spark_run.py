@@ -25,10 +25,10 @@ from bankfull.cli.spark_line import Line
 from bankfull.cli.spark_session import quiet_session, require
 from bankfull.cli.spark_types import from_spark, spark_schema, to_spark
 from bankfull.core import StreamLedger, start
-from bankfull.core.admit import admit
-from bankfull.core.forms import to_schema
-from bankfull.core.operator import Input
+from bankfull.core.intake.admit import admit
+from bankfull.core.intake.intake import Input
 from bankfull.core.plan import NEVER
+from bankfull.core.store.forms import to_schema
 from bankfull.runtime.embedded.files import Sink, open_sink
 from bankfull.runtime.embedded.files.reading import BATCH_ROWS
 from bankfull.runtime.embedded.lateness import LateRows

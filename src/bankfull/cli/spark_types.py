@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from bankfull.core.forms import to_form
+from bankfull.core.store.forms import to_form
 from bankfull.errors import PlanError
 
 _WIDER = {

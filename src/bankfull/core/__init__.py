@@ -2,17 +2,16 @@
 
 The core reads no clock, no environment and no global random generator: time comes with the batch,
 everything learned lives in the state, so the same state and input give the same output. A step
-runs through small stages: *admit* (bad and late rows leave), *reorder* (only where the order of
-tuples matters), *store* (the log of each stream), *join* (search and insert, in the kernels),
-*emit* (rows from sequence numbers), *expire*. To add a way of searching, write an index with the
-methods of ``index.Index`` and name it in ``bankfull.assemble``.
+runs through stages (``stage.py``): *intake* judges rows and releases them in order, *join* stores
+and searches them (exactly, or within a memory budget), *emit* writes results. To add a capability,
+write a stage and name it in ``pipeline.py``.
 """
 
 from bankfull.core.batch import Batch, Budget, Step
 from bankfull.core.ledger import JoinLedger, Ledger, StreamLedger
 from bankfull.core.operator import State, start, step
 from bankfull.core.plan import JoinPlan, Plan, StreamPlan
-from bankfull.core.snapshot import catch_up, describe, restore, revive, snapshot
+from bankfull.core.snapshot import restore, snapshot
 
 __all__ = [
     "Batch",
@@ -25,10 +24,7 @@ __all__ = [
     "Step",
     "StreamLedger",
     "StreamPlan",
-    "catch_up",
-    "describe",
     "restore",
-    "revive",
     "snapshot",
     "start",
     "step",

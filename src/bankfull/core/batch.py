@@ -22,19 +22,21 @@ class Batch:
 
     ``frontiers`` promises, in the plan's units, that neither these rows nor later ones of a
     stream have a smaller time: those that do are late. The operator also concludes a frontier
-    from the rows and the stream's late bound. ``ended`` names streams without further rows.
+    from the rows and the stream's late bound. ``then`` promises the same of later rows only: these
+    may have smaller times. ``ended`` names streams without further rows.
 
     ``quiet`` names streams whose source had nothing to give when this batch was made. Only they
     can be idle: a stream that is merely read later than another is not.
 
     ``loads`` says how much all operators of the query got, where there are several: rows of
-    (period, rows of this operator, rows of all), see :class:`bankfull.core.share.Shares`.
+    (period, rows of this operator, rows of all), see :class:`bankfull.core.bounded.share.Shares`.
 
     ``validated``: the runtime has found the rows sound, and all text UTF-8.
     """
 
     rows: Mapping[str, pa.RecordBatch] = field(default_factory=dict)
     frontiers: Mapping[str, int] = field(default_factory=dict)
+    then: Mapping[str, int] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     quiet: frozenset[str] = frozenset()
     loads: NDArray[np.int64] | None = None
@@ -56,15 +58,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Step:
-    """The outcome of a step. ``pending``: call again with an empty batch before new rows.
-
-    ``stored`` are the rows that entered each stream's log, in its order, for runtimes that keep
-    state elsewhere too.
-    """
+    """The outcome of a step. ``pending``: call again with an empty batch before new rows."""
 
     state: State
     output: list[pa.RecordBatch]
     ledger: Ledger
     quarantine: dict[str, list[pa.RecordBatch]]
     pending: bool
-    stored: dict[str, pa.RecordBatch]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.core.interval import Recall, Watched
+from bankfull.core.recall.interval import Recall, Watched
 
 #: Classes of importance in which losses are counted, a power of ten each.
 IMPORTANCE = ("below 1", *(f"below 1e{power}" for power in range(1, 9)), "more")

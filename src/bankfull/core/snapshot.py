@@ -1,8 +1,8 @@
 """State as bytes and back: versioned, checksummed, nothing executable.
 
-Layout: magic, version, digest of what follows, length of the header, header (JSON), then one
-Arrow IPC stream a stream of the query with its stored and its waiting rows. Indexes are not
-written; they are built anew from the rows, so a snapshot is no larger than its tuples.
+Layout: magic, version, digest of what follows, length of the header, header (JSON), then what the
+stages keep (``kept.py``): one Arrow IPC stream for each list of rows, and the arrays. Indexes are
+not written; they are built anew from the rows, so a snapshot is no larger than its tuples.
 """
 
 from __future__ import annotations
@@ -10,39 +10,41 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bankfull.core.ledger import Ledger
-from bankfull.core.log import Log, counted_rows
-from bankfull.core.named import Arrays
-from bankfull.core.operator import Input, State
-from bankfull.core.plan import Plan, StreamPlan
-from bankfull.core.times import to_units
+from bankfull.core.kept import Arrays, Loaded, Numbered, RowList
+from bankfull.core.operator import State
+from bankfull.core.plan import Plan
 from bankfull.errors import SnapshotError
 from bankfull.kernels import hashing
 from bankfull.spec import digest
 
 _MAGIC = b"bankfull"
-_VERSION = 6
+_VERSION = 7
 _HEAD = struct.Struct("<8sI16sQ")
 
 
 def snapshot(state: State) -> bytes:
     """Write a state down. It must not have results pending."""
-    described = describe(state)
-    parts = [
-        _write_rows(source, log) for source, log in zip(state.inputs, _logs(state), strict=True)
-    ]
-    if state.shedding is not None:
-        described["arrays"], written = write_arrays(state.shedding.arrays())
+    if state.pending:
+        raise SnapshotError("results are pending: finish the step before taking a snapshot")
+    kept = state.keep()
+    numbers: Arrays = {}
+    parts = []
+    for name, rows in kept.rows.items():
+        numbers[name], written = _write_rows(rows)
         parts.append(written)
-    header = json.dumps({**described, "parts": [len(part) for part in parts]}).encode()
-    body = struct.pack("<Q", len(header)) + header + b"".join(parts)
+    header: dict[str, Any] = {**identity(state.plan), "about": kept.about, "rows": list(kept.rows)}
+    for kind, arrays in (("numbers", numbers), ("arrays", kept.arrays)):
+        header[kind], written = write_arrays(arrays)
+        parts.append(written)
+    data = json.dumps({**header, "parts": [len(part) for part in parts]}).encode()
+    body = struct.pack("<Q", len(data)) + data + b"".join(parts)
     checksum = hashlib.blake2b(body, digest_size=16).digest()
     return _HEAD.pack(_MAGIC, _VERSION, checksum, len(body)) + body
 
@@ -50,127 +52,26 @@ def snapshot(state: State) -> bytes:
 def restore(plan: Plan, data: bytes) -> State:
     """Return the state that was written down; refuse what is damaged, foreign or unknown."""
     header, parts = _open(data)
-    held, waiting = [], []
-    for stream, description, part in zip(plan.streams, header["streams"], parts, strict=False):
-        rows = _read_rows(stream, part)
-        held.append(rows.slice(0, description["stored"]))
-        waiting.append(rows.slice(description["stored"]))
-    if plan.shed is None:
-        return revive(plan, header, [[rows] for rows in held], waiting)
-    arrays = read_arrays(header["arrays"], parts[-1])
-    return _revive_shedding(plan, header, held, waiting, arrays)
-
-
-def describe(state: State) -> dict[str, Any]:
-    """Return everything but the rows, as plain data."""
-    if state.pending:
-        raise SnapshotError("results are pending: finish the step before taking a snapshot")
-    if state.shedding is not None:
-        state.shedding.tidy()
-    return {
-        "query": digest(state.plan.query),
-        "codes": hashing.CODES,
-        "ledger": state.ledger.as_dict(),
-        "streams": [
-            {
-                "newest": source.newest,
-                "heard": source.heard,
-                "promised": source.promised,
-                "stored": log.stored,
-                **log.describe(),
-            }
-            for source, log in zip(state.inputs, _logs(state), strict=True)
-        ],
-        "cursors": [[int(c) for c in index.clock.cursor] for index in state.indexes],
-        "tables": [index.bits for index in state.indexes],
-    }
-
-
-def _logs(state: State) -> list[Log]:
-    """Return where the payload of every stream lies."""
-    if state.shedding is not None:
-        return state.shedding.logs
-    return [source.log for source in state.inputs]
-
-
-def _revive_shedding(
-    plan: Plan,
-    header: dict[str, Any],
-    held: list[pa.RecordBatch],
-    waiting: list[pa.RecordBatch],
-    arrays: Arrays,
-) -> State:
-    """Return a state under a memory budget, which decides as the one written down would have."""
-    _check_query(plan, header)
+    check_identity(plan, header)
+    numbers = read_arrays(header["numbers"], parts[-2])
     state = State(plan)
-    assert state.shedding is not None
-    for position, (source, stream) in enumerate(zip(state.inputs, header["streams"], strict=True)):
-        log = Log(source.plan, stream["first"])
-        log.append(held[position], _times(source, held[position]))
-        state.shedding.logs[position] = log
-        _resume(source, stream, waiting[position])
-    state.shedding.load(arrays)
-    state.ledger = Ledger.from_dict(header["ledger"])
+    kept = state.keep()
+    rows = {
+        name: _read_rows(name, kept.rows[name].schema, part, numbers[name])
+        for name, part in zip(header["rows"], parts[:-2], strict=True)
+    }
+    arrays = read_arrays(header["arrays"], parts[-1])
+    state.load(Loaded(header["about"], arrays, dict(rows)))
     return state
 
 
-def revive(
-    plan: Plan,
-    header: dict[str, Any],
-    held: Sequence[Iterable[pa.RecordBatch]],
-    waiting: list[pa.RecordBatch],
-) -> State:
-    """Return the state that ``header`` describes, with these stored and waiting rows.
-
-    Stored rows come in pieces, which are taken in one after the other: together they may be too
-    large for one batch.
-    """
-    state = State(plan, [stream["first"] for stream in header["streams"]])
-    catch_up(state, header, held, waiting)
-    return state
+def identity(plan: Plan) -> dict[str, Any]:
+    """Return what a state belongs to: its query, and the version of its key codes."""
+    return {"query": digest(plan.query), "codes": hashing.CODES}
 
 
-def catch_up(
-    state: State,
-    header: dict[str, Any],
-    missed: Sequence[Iterable[pa.RecordBatch]],
-    waiting: list[pa.RecordBatch],
-) -> None:
-    """Bring an earlier state of the same operator to where ``header`` stands.
-
-    ``missed`` are the rows that each log has taken in since, in pieces, in its order. Nothing is
-    joined and nothing comes out: what they produced came out when they were stored. The cost is
-    that of the missed rows, whatever the window.
-    """
-    _check_query(state.plan, header)
-    streams = header["streams"]
-    for position, (source, pieces) in enumerate(zip(state.inputs, missed, strict=True)):
-        for rows in pieces:
-            if rows.num_rows:
-                source.log.append(rows, _times(source, rows))
-                source.stored += counted_rows(source.plan, rows)
-                state.index_rows(position, rows)
-    tables = header["tables"]
-    for index, cursors, bits in zip(state.indexes, header["cursors"], tables, strict=True):
-        index.resize(bits)
-        index.link(cursors)
-    for position, (source, stream) in enumerate(zip(state.inputs, streams, strict=True)):
-        before = source.log.lanes.start
-        source.log.resume(stream)
-        state.expire_rows(position, before)
-        _resume(source, stream, waiting[position])
-    state.ledger = Ledger.from_dict(header["ledger"])
-
-
-def _resume(source: Input, stream: dict[str, Any], waiting: pa.RecordBatch) -> None:
-    """Let a stream stand where it stood, with these rows waiting."""
-    source.newest, source.promised = stream["newest"], stream["promised"]
-    source.heard = stream["heard"]
-    if source.reorder is not None:
-        source.reorder.rows, source.reorder.times = waiting, _times(source, waiting)
-
-
-def _check_query(plan: Plan, header: dict[str, Any]) -> None:
+def check_identity(plan: Plan, header: dict[str, Any]) -> None:
+    """Refuse the state of another query, or one with other key codes."""
     if header["query"] != digest(plan.query):
         raise SnapshotError(
             "the state belongs to another query: restore it with the query that wrote it, "
@@ -226,26 +127,27 @@ def _open(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     return header, parts
 
 
-def _write_rows(source: Input, log: Log) -> bytes:
-    lanes = log.lanes
+def _write_rows(rows: RowList) -> tuple[NDArray[np.int64], bytes]:
+    """Return the numbers of a list's rows, and the rows as bytes."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, source.plan.schema) as writer:
-        writer.write_batch(log.rows(lanes.start, lanes.end))
-        if source.reorder is not None:
-            writer.write_batch(source.reorder.rows)
-    return bytes(sink.getvalue())
+    numbers = [np.zeros(0, np.int64)]
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        for batch, some in rows.since(-(2**62)):
+            writer.write_batch(batch)
+            numbers.append(some)
+    return np.concatenate(numbers), bytes(sink.getvalue())
 
 
-def _read_rows(stream: StreamPlan, part: bytes) -> pa.RecordBatch:
+def _read_rows(
+    name: str, schema: pa.Schema, part: bytes, numbers: NDArray[np.int64]
+) -> list[Numbered]:
     with pa.ipc.open_stream(part) as reader:
-        if not reader.schema.equals(stream.schema, check_metadata=False):
+        if not reader.schema.equals(schema, check_metadata=False):
             raise SnapshotError(
-                f"the snapshot holds other columns for stream {stream.name!r}: restore it "
-                "with the schema it was written with"
+                f"the snapshot holds other columns for {name!r}: restore it with the schema it was "
+                "written with"
             )
-        return pa.concat_batches(list(reader))
-
-
-def _times(source: Input, rows: pa.RecordBatch) -> NDArray[np.int64]:
-    times, _ = to_units(rows.column(source.plan.time), source.plan.scale)
-    return times
+        batches = list(reader)
+    bounds = np.cumsum([0, *(batch.num_rows for batch in batches)])
+    cuts = pairwise(bounds)
+    return [(rows, numbers[begin:end]) for rows, (begin, end) in zip(batches, cuts, strict=True)]

@@ -98,7 +98,7 @@ def _sources_digest() -> str:
     # Code that looks at bounds is another; the compiler does not tell the two apart.
     digest = hashlib.blake2b(b"bounds" * bool(config.BOUNDSCHECK), digest_size=8)
     here = Path(__file__).parent
-    sources = [path for path in here.glob("*.py") if path.name != "folders.py"]  # only says where
+    sources = [path for path in here.rglob("*.py") if path.name != "folders.py"]  # only says where
     for path in sorted([*sources, *here.parent.glob("policies/*.py")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

@@ -1,7 +1,7 @@
 """A policy says which stored tuple goes first when memory is full; nothing else.
 
 One policy, one file: its parameters (a frozen dataclass, registered), its state (a named tuple),
-its rules (functions of ``bankfull.kernels.hooks`` for that state). To add one, write such a file
+its rules (functions of ``kernels/bounded/hooks.py`` for that state). To add one, write such a file
 and name it below; the command line, the documentation and the tests find it in the registry. A
 user's own policy is the same file anywhere on the path, given as an instance.
 """

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bankfull.kernels import hooks
-from bankfull.kernels.bounds import bound_again, horizon
-from bankfull.kernels.compiler import Float64, Int64, inlined, rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.bounds import bound_again, horizon
+from bankfull.kernels.bounded.memory import (
     Memory,
 )
+from bankfull.kernels.compiler import Float64, Int64, inlined, rule
 from bankfull.policies.registry import Policy, Shape, check, register
 
 #: Slices of the window in which results are counted.

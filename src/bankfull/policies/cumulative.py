@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Int64, inlined, rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import (
     Memory,
 )
+from bankfull.kernels.compiler import Int64, inlined, rule
 from bankfull.policies.formula import Formula, weighted_sum
 from bankfull.policies.registry import Shape, check, register
 

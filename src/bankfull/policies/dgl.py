@@ -8,12 +8,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Float64, rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import (
     Memory,
     partners_stored,
 )
+from bankfull.kernels.compiler import Float64, rule
 from bankfull.policies.registry import Policy, Shape, check, register
 
 #: Notes of a tuple: its worth when it was last written down, when that was, the last credit.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bankfull.kernels import hooks
-from bankfull.kernels.compiler import rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import (
     Memory,
 )
+from bankfull.kernels.compiler import rule
 from bankfull.policies.registry import Policy, Shape, register
 
 

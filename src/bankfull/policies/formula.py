@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from bankfull.kernels import hooks
-from bankfull.kernels.compiler import inlined, rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import (
     Memory,
     partners_stored,
 )
+from bankfull.kernels.compiler import inlined, rule
 from bankfull.policies.registry import Policy, Shape, check, register
 
 

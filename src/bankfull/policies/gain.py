@@ -7,10 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
-from bankfull.kernels.keys import bytes_of
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.keys import bytes_of
+from bankfull.kernels.bounded.memory import (
     NONE,
     Memory,
     first_key,
@@ -22,6 +21,7 @@ from bankfull.kernels.memory import (
     pooled,
     sift,
 )
+from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
 from bankfull.policies.mixture import (
     CHANCE,
     ESTIMATORS,

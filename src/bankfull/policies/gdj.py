@@ -8,15 +8,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bankfull.errors import SpecError
-from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Float64, Int64, Records, inlined, rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import (
     Memory,
     first_key,
     goes_before,
     key_at,
     next_key,
 )
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, rule
 from bankfull.policies.registry import Policy, Shape, check, register
 
 #: Credits further above the smallest than this count as equal when a percentile is taken.

@@ -7,13 +7,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bankfull.kernels import hooks
-from bankfull.kernels.bounds import bound_again, horizon
-from bankfull.kernels.compiler import Int64, inlined, rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.bounds import bound_again, horizon
+from bankfull.kernels.bounded.memory import (
     Memory,
     partners_arrived,
 )
+from bankfull.kernels.compiler import Int64, inlined, rule
 from bankfull.policies.registry import Policy, Shape, register
 
 

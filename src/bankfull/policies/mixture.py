@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from bankfull.kernels.compiler import Float64, inlined, inner
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded.memory import (
     Memory,
 )
+from bankfull.kernels.compiler import Float64, inlined, inner
 
 #: Decayed counts have half-lives of 4, 1, 1/4, 1/16, 1/64 and 1/256 windows; another never decays.
 LIVES = 7

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bankfull.kernels import hooks
-from bankfull.kernels.cache import depend_on
-from bankfull.kernels.compiler import plain, rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import (
     Memory,
 )
+from bankfull.kernels.cache import depend_on
+from bankfull.kernels.compiler import plain, rule
 from bankfull.policies.registry import Policy, Shape
 from bankfull.spec import Keep
 
@@ -31,7 +31,7 @@ def policy_of(function: Worth) -> type[Policy]:
     """Return the policy that drops the tuple for which a function returns least.
 
     The function is compiled. It is asked anew of every stored tuple for each eviction: the cost of
-    a policy that keeps no order. ``bankfull.kernels.memory`` has what it may ask of a tuple.
+    a policy that keeps no order. ``kernels/bounded/memory.py`` has what it may ask of a tuple.
     """
     path = f"{function.__module__}:{function.__qualname__}"
     name = "Own" + "".join(c if c.isalnum() else "_" for c in path)

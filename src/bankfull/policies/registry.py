@@ -35,7 +35,7 @@ class Policy:
     """Parameters of a policy, checked; :meth:`start` makes what the kernel runs.
 
     A subclass is a frozen dataclass of numbers and words, registered with :func:`register`. Its
-    file holds its rules: functions of ``bankfull.kernels.hooks`` for the named tuple that
+    file holds its rules: functions of ``bankfull.kernels.bounded.hooks`` for the named tuple that
     ``start`` returns.
     """
 

@@ -7,13 +7,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Float64, Int64, inlined, rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import (
     NONE,
     Memory,
 )
-from bankfull.kernels.queues import FIRST, dequeue, enqueue
+from bankfull.kernels.bounded.queues import FIRST, dequeue, enqueue
+from bankfull.kernels.compiler import Float64, Int64, inlined, rule
 from bankfull.policies.registry import Policy, Shape, check, register
 
 #: Notes of a tuple: uses not yet forgiven; its queue.

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bankfull.kernels import hooks
-from bankfull.kernels.compiler import Int64, rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import (
     NONE,
     Memory,
 )
-from bankfull.kernels.queues import FIRST, dequeue, enqueue, following
+from bankfull.kernels.bounded.queues import FIRST, dequeue, enqueue, following
+from bankfull.kernels.compiler import Int64, rule
 from bankfull.policies.registry import Policy, Shape, register
 
 #: The note of a tuple: whether it was used since the hand passed it.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from bankfull.kernels import hooks
-from bankfull.kernels.compiler import rule
-from bankfull.kernels.memory import (
+from bankfull.kernels.bounded import hooks
+from bankfull.kernels.bounded.memory import (
     Memory,
     partners_stored,
 )
+from bankfull.kernels.compiler import rule
 from bankfull.policies.registry import Policy, Shape, register
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from bankfull import oracle
-from bankfull.core.forms import output_type
+from bankfull.core.store.forms import output_type
 from bankfull.spec import Join, Query
 from bankfull.testing.cases import Case
 from bankfull.testing.running import Result, Splits, output_of, rows_emitted, run

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bankfull.core.bounded.join import BoundedJoin
 from bankfull.errors import SpecError
 from bankfull.policies import Policy
 from bankfull.policies.own import Worth, as_policy
@@ -103,7 +104,7 @@ def _under(case: Case, policy: Policy, memory: _Memory, split: _Split) -> Case:
 def _check_bound(joined: Any) -> None:
     """Nothing is stored beyond the budget and nothing has vanished, at this moment."""
     joined.ledger.check()
-    memory = joined._state.shedding.memory
+    memory = joined._state.stage(BoundedJoin).memory
     stored = sum(counts.stored for counts in joined.ledger.streams.values())
     used = memory.buffers.used
     assert (used <= memory.buffers.capacity).all(), memory.buffers

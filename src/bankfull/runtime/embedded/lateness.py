@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from bankfull.assemble.times import query_unit
 from bankfull.core import Plan, State
-from bankfull.core.forms import to_schema
-from bankfull.core.operator import Input
-from bankfull.core.times import null_times, to_units
+from bankfull.core.intake.intake import Input
+from bankfull.core.intake.times import null_times, to_units
+from bankfull.core.store.forms import to_schema
 from bankfull.telemetry.lateness import LateCounts, Lateness
 
 log = logging.getLogger("bankfull")

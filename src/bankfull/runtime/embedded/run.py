@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from bankfull.core import Batch, Budget, Ledger, Plan, State, Step, restore, snapshot, start, step
-from bankfull.core.interval import Recall
+from bankfull.core.recall.interval import Recall
 from bankfull.errors import BankfullError, SnapshotError
 from bankfull.runtime.embedded.explain import explain
 from bankfull.runtime.embedded.lateness import LateRows, lateness, warn

@@ -16,10 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core import JoinPlan, Plan
-from bankfull.core.content import row_codes
-from bankfull.core.keys import spread
+from bankfull.core.codes.keys import spread
+from bankfull.core.intake.content import row_codes
+from bankfull.core.intake.useless import null_keys
 from bankfull.core.plan import HOME, NEVER
-from bankfull.core.useless import null_keys
 from bankfull.spec import Equal
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bankfull.core import Plan
-from bankfull.core.forms import may_be_null
 from bankfull.core.plan import MASK
+from bankfull.core.store.forms import may_be_null
 from bankfull.errors import PlanError
 from bankfull.spec import Query
 

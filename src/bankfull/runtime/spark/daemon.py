@@ -15,8 +15,8 @@ from pyspark.daemon import manager
 
 from bankfull.assemble import assemble
 from bankfull.core import Batch, start, step
-from bankfull.core.content import row_codes
-from bankfull.core.keys import spread
+from bankfull.core.codes.keys import spread
+from bankfull.core.intake.content import row_codes
 from bankfull.runtime.spark import decode, encode, operate, processor
 from bankfull.spec import Equal, Join, Query, Stream, Ticks
 

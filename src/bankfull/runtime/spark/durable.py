@@ -1,4 +1,9 @@
-"""An operator's state in Spark's state store: segments of rows and a header.
+"""An operator's state in Spark's state store: what its stages keep, stored as what has changed.
+
+Rows that are new in a list become segments of it; segments without live rows are dropped, from the
+front; a list whose segments are mostly dead rows is written anew. Of arrays the changed blocks are
+written (``changes.py``), and all of them when the changes have grown to their size. A header says
+where everything stands. Nothing here knows what the lists and arrays mean (``core/kept.py``).
 
 The header carries a version, the query it belongs to and the keys of the buckets; what does not
 match is refused in words, before anything is written.
@@ -11,10 +16,14 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from bankfull.core import Plan, catch_up, describe, restore, revive, snapshot
+from bankfull.core import Plan
+from bankfull.core.kept import Arrays, Kept, Loaded, Numbered, RowList
 from bankfull.errors import SnapshotError
+from bankfull.kernels import hashing
+from bankfull.runtime.spark.changes import applied, known, written
 from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.live import Live
 from bankfull.runtime.spark.packets import (
@@ -26,14 +35,20 @@ from bankfull.runtime.spark.packets import (
 )
 from bankfull.spec import to_json
 
-_VERSION = 8
-#: Where the header is kept: no stream has this position.
+_VERSION = 9
+#: Where the header is kept: no list of rows has this place.
 _HEADER = (-1, 0)
-#: The position under which a state under a memory budget is kept, in pieces.
-_WHOLE = -2
+#: The place of the arrays. A change has the number of its commit, and of its piece.
+_ARRAYS, _PIECES = -2, 1 << 16
 #: The most bytes of a value. Spark's state server holds several copies of what it is sent, and
 #: one message must fit into its memory beside everything else.
 _VALUE_BYTES = 8 << 20
+#: Before the first row of any list.
+_START = -(2**62)
+#: Dead rows that a list may have beside as many as are alive.
+_DEAD_ROWS = 1024
+#: The column with the numbers of rows, where they do not follow each other.
+_NUMBER = "__number"
 
 
 class Durable:
@@ -64,123 +79,149 @@ class Durable:
         check_header(self.layout, header)
         return header
 
-    def append(self, live: Live, name: str, rows: pa.RecordBatch) -> None:
-        """Keep rows that just entered the log of a stream."""
-        position = [stream.name for stream in live.state.plan.streams].index(name)
-        end = live.state.inputs[position].log.lanes.end - rows.num_rows
-        for piece in cut_by_bytes(rows, _VALUE_BYTES):
-            number = live.numbers[position]
-            end += piece.num_rows
-            live.numbers[position] += 1
-            live.segments[position].append((number, end))
-            self._segments.updateValue((position, number), (pack_tight(piece),))
+    # -------------------------------------------------------------------------------- writing
 
     def commit(self, live: Live) -> None:
-        """Forget segments without live rows and write the header."""
-        first = []
-        for position, source in enumerate(live.state.inputs):
-            segments, start = live.segments[position], live.starts[position]
-            while segments and segments[0][1] <= source.log.lanes.start:
-                number, start = segments.popleft()
-                self._segments.removeKey((position, number))
-            live.starts[position] = start
-            first.append(segments[0][0] if segments else live.numbers[position])
-            if source.reorder is not None and live.state.shedding is None:
-                waiting = cut_by_bytes(source.reorder.rows, _VALUE_BYTES)
-                self._write(live, position, [pack_tight(piece) for piece in waiting])
-        if live.state.shedding is not None:
-            # Bounded by the budget, and changed all over: written whole.
-            self._write(live, _WHOLE, cut_bytes(snapshot(live.state), _VALUE_BYTES))
+        """Store what has changed since the last commit."""
+        kept = live.state.keep()
         live.renew()
+        for place, (name, rows) in enumerate(kept.rows.items()):
+            self._store_rows(live, place, name, rows)
+        if kept.arrays:
+            self._store_arrays(live, kept.arrays)
         header = {
-            **describe(live.state),
             **identity(self.layout),
             "lineage": live.lineage,
             "history": live.history,
+            "commits": live.commits,
             "frontiers": live.frontiers,
-            "numbers": live.numbers,
-            "first_segments": first,
-            "starts": live.starts,
-            "pieces": live.pieces,
+            "about": kept.about,
+            "lists": {name: [live.first(name), live.numbers[name]] for name in kept.rows},
+            "changes": live.changes,
         }
         body = json.dumps(header).encode()
         data = zlib.crc32(body).to_bytes(4, "little") + body
         self._segments.updateValue(_HEADER, (data,))
 
-    def _write(self, live: Live, position: int, pieces: list[bytes]) -> None:
-        """Replace what is kept in pieces; their numbers are negative, unlike those of segments."""
-        for number, piece in enumerate(pieces):
-            self._segments.updateValue((position, -1 - number), (piece,))
-        for number in range(len(pieces), live.pieces.get(str(position), 0)):
-            self._segments.removeKey((position, -1 - number))
-        live.pieces[str(position)] = len(pieces)
+    def _store_rows(self, live: Live, place: int, name: str, rows: RowList) -> None:
+        """Drop segments without live rows, and append the rows that are new."""
+        segments = live.segments[name]
+        while segments and not rows.alive(segments[0].first, segments[0].end):
+            self._segments.removeKey((place, segments.popleft().number))
+        if rows.scattered and segments:
+            alive = rows.alive(segments[0].first, segments[-1].end)
+            if sum(segment.rows for segment in segments) > 2 * alive + _DEAD_ROWS:
+                live.ends[name] = _START
+                while segments:
+                    self._segments.removeKey((place, segments.popleft().number))
+        for batch, numbers in rows.since(live.ends[name]):
+            if rows.scattered:
+                batch = batch.append_column(_NUMBER, pa.array(numbers))
+            begin = 0
+            for piece in cut_by_bytes(batch, _VALUE_BYTES):
+                own = numbers[begin : begin + piece.num_rows]
+                begin += piece.num_rows
+                data = int(own[0]).to_bytes(8, "little", signed=True) + pack_tight(piece)
+                self._segments.updateValue((place, live.append(name, own)), (data,))
+        live.ends[name] = rows.end
+
+    def _store_arrays(self, live: Live, arrays: Arrays) -> None:
+        """Store what has changed, or everything once changes have become as large as that."""
+        whole = not live.changes
+        if len(live.changes) > 1:
+            whole = sum(size for *_, size in live.changes[1:]) > live.changes[0][2]
+        data, live.known = written(arrays, {} if whole else live.known)
+        if whole:
+            for commit, pieces, _ in live.changes:
+                for number in range(pieces):
+                    self._segments.removeKey((_ARRAYS, commit * _PIECES + number))
+            live.changes = []
+        cut = cut_bytes(data, _VALUE_BYTES)
+        for number, piece in enumerate(cut):
+            self._segments.updateValue((_ARRAYS, live.commits * _PIECES + number), (piece,))
+        live.changes.append([live.commits, len(cut), len(data)])
+
+    # -------------------------------------------------------------------------------- reading
 
     def rebuild(self, plan: Plan, header: dict[str, Any]) -> Live:
         """Build the operator anew from what is stored."""
         live = Live.fresh(plan)
-        _stand(live, header)
         live.lineage = header["lineage"]
-        if plan.shed is not None:
-            pieces = range(header["pieces"].get(str(_WHOLE), 0))
-            written = b"".join(self._value(_WHOLE, -1 - number) or b"" for number in pieces)
-            live.state = restore(plan, written)
-            return live
-        streams = range(len(plan.streams))
-        alive = [stream["first"] for stream in header["streams"]]
-        firsts = header["first_segments"]
-        held = [self._since(live, k, header, firsts[k], alive[k]) for k in streams]
-        live.state = revive(plan, header, held, [self._waiting(plan, k, header) for k in streams])
+        self._load(live, header, live.state.keep())
         return live
 
     def catch_up(self, live: Live, header: dict[str, Any]) -> bool:
         """Bring an operator that this worker left at an earlier commit up to the last one.
 
-        Returns False when some of what it missed has already expired, or tuples were dropped:
+        Returns False when a list has lost rows that this worker never had, and that others follow:
         then it must be rebuilt.
         """
-        streams = range(len(live.numbers))
-        behind = [live.numbers[k] >= header["first_segments"][k] for k in streams]
-        if live.state.shedding is not None or not all(behind):
-            return False
-        plan = live.state.plan
-        missed = [self._since(live, k, header, live.numbers[k]) for k in streams]
-        waiting = [self._waiting(plan, k, header) for k in streams]
-        catch_up(live.state, header, missed, waiting)
-        _stand(live, header)
+        kept = live.state.keep()
+        for name, rows in kept.rows.items():
+            if not rows.scattered and live.numbers[name] < header["lists"][name][0]:
+                return False
+        self._load(live, header, kept)
         return True
 
-    def _since(
-        self, live: Live, position: int, header: dict[str, Any], first: int, alive: int = 0
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the segments of a stream from number ``first`` on, without tuples before ``alive``.
+    def _load(self, live: Live, header: dict[str, Any], kept: Kept) -> None:
+        """Bring an operator from where it stands, ``kept``, to where the header says."""
+        lists = {
+            name: self._missed(live, place, name, rows, header["lists"][name])
+            for place, (name, rows) in enumerate(kept.rows.items())
+        }
+        arrays = self._arrays(live, header, kept.arrays) if kept.arrays else {}
+        live.state.load(Loaded(header["about"], arrays, dict(lists)))
+        live.known = known(arrays)
+        live.history, live.commits = header["history"], header["commits"]
+        live.frontiers, live.changes = header["frontiers"], header["changes"]
+        for name, rows in live.state.keep().rows.items():
+            live.ends[name] = rows.end
+
+    def _arrays(self, live: Live, header: dict[str, Any], arrays: Arrays) -> Arrays:
+        """Return the arrays as they were stored: from those here, if their commit is known."""
+        changes = header["changes"]
+        begun = live.commits > 0 and live.commits >= changes[0][0]
+        found = {name: array.copy() for name, array in arrays.items()} if begun else {}
+        for commit, pieces, _ in changes:
+            if commit > live.commits or not begun:
+                numbers = range(commit * _PIECES, commit * _PIECES + pieces)
+                found = applied(found, b"".join(self._value(_ARRAYS, k) or b"" for k in numbers))
+        return found
+
+    def _missed(
+        self, live: Live, place: int, name: str, rows: RowList, span: list[int]
+    ) -> Iterator[Numbered]:
+        """Yield the segments of a list that an operator does not have.
 
         Segments are read one by one: an iterator of Spark's would put all of them into one message.
         """
-        segments = live.segments[position]
-        schema = live.state.plan.streams[position].schema
-        end = segments[-1][1] if segments else header["starts"][position]
-        for number in range(first, header["numbers"][position]):
-            data = self._value(position, number)
+        first, end = span
+        segments = live.segments[name]
+        while segments and segments[0].number < first:
+            segments.popleft()
+        begin = max(first, live.numbers[name])
+        live.numbers[name] = begin
+        schema = rows.schema
+        if rows.scattered:
+            schema = schema.append(pa.field(_NUMBER, pa.int64()))
+        for number in range(begin, end):
+            data = self._value(place, number)
             if data is None:
                 raise SnapshotError(
-                    f"the checkpoint is damaged (segment {number} of stream {position} is "
-                    "missing): restart from a copy of it, or with a new checkpoint location"
+                    f"the checkpoint is damaged (segment {number} of {name} is missing): restart "
+                    "from a copy of it, or with a new checkpoint location"
                 )
-            rows = conform(unpack_tight(data), schema)
-            end += rows.num_rows
-            segments.append((number, end))
-            yield rows.slice(max(0, alive - (end - rows.num_rows)))
+            start = int.from_bytes(data[:8], "little", signed=True)
+            batch = conform(unpack_tight(data[8:]), schema)
+            numbers = np.arange(start, start + batch.num_rows, dtype=np.int64)
+            if rows.scattered:
+                numbers = batch.column(_NUMBER).to_numpy()
+                batch = batch.drop_columns([_NUMBER])
+            live.append(name, numbers)
+            yield batch, numbers
 
-    def _waiting(self, plan: Plan, position: int, header: dict[str, Any]) -> pa.RecordBatch:
-        """Return the rows of a stream that wait for their turn."""
-        schema = plan.streams[position].schema
-        pieces = [_none(schema)]
-        for number in range(header["pieces"].get(str(position), 0)):
-            pieces.append(conform(unpack_tight(self._value(position, -1 - number) or b""), schema))
-        return pa.concat_batches(pieces)
-
-    def _value(self, position: int, number: int) -> bytes | None:
-        stored = self._segments.getValue((position, number))
+    def _value(self, place: int, number: int) -> bytes | None:
+        stored = self._segments.getValue((place, number))
         return None if stored is None else bytes(stored[0])
 
 
@@ -188,6 +229,7 @@ def identity(layout: Layout) -> dict[str, Any]:
     """Return what must not change between two runs on one checkpoint."""
     return {
         "version": _VERSION,
+        "codes": hashing.CODES,
         "spec": to_json(layout.query),
         "keys": list(layout.keys),
         "columns": layout.columns(),
@@ -200,6 +242,11 @@ def check_header(layout: Layout, header: dict[str, Any]) -> None:
         raise SnapshotError(
             f"the checkpoint has state version {header['version']}, this bankfull reads "
             f"{_VERSION}: go on with the version that wrote it, or start a new checkpoint"
+        )
+    if header["codes"] != hashing.CODES:
+        raise SnapshotError(
+            f"the checkpoint has key codes of version {header['codes']}, this bankfull has "
+            f"{hashing.CODES}: go on with the version that wrote it, or start a new checkpoint"
         )
     stored, asked = len(header["keys"]), len(layout.keys)
     if stored != asked:
@@ -226,17 +273,6 @@ def check_header(layout: Layout, header: dict[str, Any]) -> None:
             + _difference(header["spec"], to_json(layout.query))
             + "): restore the old query, or start a new checkpoint"
         )
-
-
-def _stand(live: Live, header: dict[str, Any]) -> None:
-    """Let an operator stand where a header says; its rows are brought there separately."""
-    live.history, live.numbers = header["history"], header["numbers"]
-    live.frontiers, live.starts = header["frontiers"], header["starts"]
-    live.pieces = header["pieces"]
-
-
-def _none(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
 
 
 def _columns_changed(old: list[str], new: list[str]) -> str:

@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core import Plan
-from bankfull.core.admit import Check, bad_rows, checks_of, text_checks
+from bankfull.core.bounded.join import share_period
+from bankfull.core.intake.admit import Check, bad_rows, checks_of, text_checks
+from bankfull.core.intake.text import is_sound
 from bankfull.core.plan import HOME, MASK, NEVER
-from bankfull.core.shedding import share_period
-from bankfull.core.text import is_sound
 from bankfull.runtime.spark.buckets import most_copies, route
 from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.packets import conform, cut_by_bytes, pack

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bankfull.assemble import assemble
 from bankfull.core import Plan
-from bankfull.core.share import least_part
+from bankfull.core.bounded.share import least_part
 from bankfull.errors import PlanError
 from bankfull.policies.age import Age
 from bankfull.runtime.spark.buckets import bucket_count, spread_keys

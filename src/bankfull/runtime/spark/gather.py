@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core import Plan, StreamPlan
-from bankfull.core.reorder import content_order
-from bankfull.core.times import to_units
+from bankfull.core.intake.reorder import content_order
+from bankfull.core.intake.times import to_units
 from bankfull.runtime.spark.packets import unpack
 
 #: Stream, its largest usable time, whether its rows are sound, loads, rows.

@@ -1,8 +1,8 @@
 """Live operators, kept by the worker processes of an executor between micro-batches.
 
 Spark gives a bucket to any idle worker, so a worker may hold an operator that others have moved
-on. It then catches up: it reads the segments committed since and takes them in without joining
-(``bankfull.core.catch_up``), which costs as much as the missed rows, whatever the window. What a
+on. It then catches up: it reads what was committed since and takes it in without joining
+(``durable.py``), which costs as much as what it missed, whatever the window. What a
 worker holds is an ancestor of what is committed exactly if its token is in the header's history;
 otherwise (a failed attempt, another checkpoint) it is thrown away.
 """
@@ -12,11 +12,16 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bankfull.core import Plan, State, start
+from bankfull.runtime.spark.changes import Known
 
 #: Commits that a header remembers, hence how far behind a worker may be and still catch up.
 HISTORY = 32
@@ -24,37 +29,60 @@ HISTORY = 32
 _IDLE_S = 600.0
 
 
+class Segment(NamedTuple):
+    """A durable piece of a list of rows: its number, and the numbers of its rows."""
+
+    number: int
+    first: int
+    end: int
+    rows: int
+
+
 @dataclass
 class Live:
     """An operator between two micro-batches.
 
     ``lineage`` names the operator for all its life, ``history`` its latest commits, the newest
-    last. ``segments[k]`` are the durable pieces of stream k's log, as (number, one past its last
-    tuple), ``numbers[k]`` the number of the next, ``starts[k]`` the first tuple of the first.
-    ``frontiers`` is how far each stream has come over all buckets. ``pieces`` is in how many
-    values everything else lies, by its position.
+    last; ``commits`` counts them. For each list of rows that is kept: ``segments`` are its durable
+    pieces, ``numbers`` the number of the next, ``ends`` where its stored rows end. ``known`` is
+    what is stored of the arrays, in ``changes``: commit, values, bytes of each, the first of
+    everything. ``frontiers`` is how far each stream has come over all buckets.
     """
 
     state: State
     lineage: str
-    history: list[str]
-    segments: list[deque[tuple[int, int]]]
-    numbers: list[int]
-    starts: list[int]
+    history: list[str] = field(default_factory=list)
+    commits: int = 0
+    segments: dict[str, deque[Segment]] = field(default_factory=lambda: defaultdict(deque))
+    numbers: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    ends: dict[str, int] = field(default_factory=lambda: defaultdict(lambda: -(2**62)))
+    known: dict[str, Known] = field(default_factory=dict)
+    changes: list[list[int]] = field(default_factory=list)
     frontiers: dict[str, int] = field(default_factory=dict)
-    pieces: dict[str, int] = field(default_factory=dict)
     used_at: float = 0.0
 
     @classmethod
     def fresh(cls, plan: Plan) -> Live:
         """Return an operator before its first micro-batch."""
-        streams = len(plan.streams)
-        segments: list[deque[tuple[int, int]]] = [deque() for _ in range(streams)]
-        return cls(start(plan), uuid.uuid4().hex, [], segments, [0] * streams, [0] * streams)
+        return cls(start(plan), uuid.uuid4().hex)
 
     def renew(self) -> None:
         """Begin a new commit."""
         self.history = [*self.history[1 - HISTORY :], uuid.uuid4().hex]
+        self.commits += 1
+
+    def append(self, name: str, numbers: NDArray[np.int64]) -> int:
+        """Note a further segment with the rows of these numbers; returns its own number."""
+        number = self.numbers[name]
+        self.numbers[name] = number + 1
+        segment = Segment(number, int(numbers[0]), int(numbers[-1]) + 1, len(numbers))
+        self.segments[name].append(segment)
+        return number
+
+    def first(self, name: str) -> int:
+        """Return the number of a list's first segment, or of its next one."""
+        segments = self.segments[name]
+        return segments[0].number if segments else self.numbers[name]
 
 
 class LiveStates:

@@ -1,8 +1,7 @@
 """The middle stage: one operator a bucket, its state in Spark's state store.
 
-What is durable grows with the input of a micro-batch, not with the window: the rows that entered
-are appended as segments, segments without live rows are removed, and a small header says where
-everything stands. Workers keep the live operator between micro-batches (``live.py``); one that
+What is written grows with what a micro-batch changes, not with the window (``durable.py``). Workers
+keep the live operator between micro-batches (``live.py``); one that
 is behind takes in the segments it missed, one that is missing is built anew from all of them.
 """
 
@@ -48,8 +47,6 @@ class Operator:
                 aside.add(outcome.quarantine)
             for rows_out in outcome.output:
                 yield as_frame(result_rows(plan, rows_out))
-            for name, stored in outcome.stored.items():
-                self.durable.append(live, name, stored)
         if aside is not None:
             aside.close()
         self.durable.commit(live)
@@ -77,21 +74,34 @@ def _packets(rows: Iterator[pd.DataFrame]) -> Iterator[Packet]:
 
 
 def _steps(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Step]:
-    """Step with the new rows, then with how far time came in all buckets together.
+    """Step with the new rows, and then with how far time came in all buckets together.
 
     What the buckets got is told first: it decides over the memory in which rows are joined.
     """
-    frontiers = live.frontiers
-    if len(gathered.loads):
-        yield from _finish(live, Batch(loads=gathered.loads))
-    for rows in gathered.batches():
-        yield from _finish(live, Batch(rows, frontiers, validated=gathered.sound))
+    frontiers = dict(live.frontiers)
     for stream in plan.streams:
         reached = gathered.newest.get(stream.name, -NEVER) - stream.late
-        frontiers[stream.name] = max(frontiers.get(stream.name, -NEVER), reached)
+        live.frontiers[stream.name] = max(frontiers.get(stream.name, -NEVER), reached)
     # Every piece of input reaches every bucket, so a stream without any had nothing to give.
     quiet = frozenset(stream.name for stream in plan.streams) - gathered.newest.keys()
-    yield from _finish(live, Batch({}, frontiers, quiet=quiet))
+    loads = gathered.loads if len(gathered.loads) else None
+    batches = gathered.batches()
+    rows = next(batches)
+    for more in batches:
+        batch = Batch(rows, frontiers, loads=loads, validated=gathered.sound)
+        yield from _finish(live, batch)
+        rows, loads = more, None
+    yield from _finish(
+        live,
+        Batch(
+            rows,
+            frontiers,
+            then=live.frontiers,
+            quiet=quiet,
+            loads=loads,
+            validated=gathered.sound,
+        ),
+    )
 
 
 def _finish(live: Live, batch: Batch) -> Iterator[Step]:

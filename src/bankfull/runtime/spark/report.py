@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 
 from bankfull.assemble.times import query_unit
 from bankfull.core import JoinLedger, Ledger, State, StreamLedger
-from bankfull.core.admit import LATE as LATE_REASON
-from bankfull.core.interval import Recall, Watched
+from bankfull.core.intake.admit import LATE as LATE_REASON
+from bankfull.core.intake.times import to_units
 from bankfull.core.ledger import IMPORTANCE
 from bankfull.core.plan import HOME, MASK
-from bankfull.core.times import to_units
+from bankfull.core.recall.interval import Recall, Watched
 from bankfull.runtime.spark.naming import is_ours
 from bankfull.spec import Query
 from bankfull.telemetry.lateness import SORT_FOR_SPARK, LateCounts, Lateness

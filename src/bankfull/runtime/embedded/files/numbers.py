@@ -1,6 +1,6 @@
 """Text to numbers where every cell is proven to be held exactly, in one pass over its bytes.
 
-The compiled loops of ``bankfull.kernels.numerals`` do the work; what they cannot prove is left to
+The compiled loops of ``bankfull.kernels.text`` do the work; what they cannot prove is left to
 ``exact.py`` and ``jsonchecks.py``, which look at single cells. The kernels are loaded on first use.
 """
 
@@ -22,7 +22,7 @@ def read(cells: pa.Array, kind: pa.DataType) -> pa.Array | None:
     """
     if not pa.types.is_string(cells.type) or kind not in (pa.int64(), pa.float64()):
         return None
-    from bankfull.kernels import numerals
+    from bankfull.kernels.text import numerals
 
     validity, offsets, data = cells.buffers()
     if data is None:
@@ -56,7 +56,7 @@ def unproven(block: bytes, whole: bool = True) -> list[tuple[int, int]]:
     >>> unproven(b'{"a": 0.1, "b": -9007199254740993, "c": "9007199254740993"}')
     [(16, 33)]
     """
-    from bankfull.kernels import numerals
+    from bankfull.kernels.text import numerals
 
     characters = np.frombuffer(block, np.uint8)
     room = 1024
@@ -74,6 +74,6 @@ def depth(lines: bytes) -> int:
     >>> depth(b'[{"[[[": []}]')
     3
     """
-    from bankfull.kernels import numerals
+    from bankfull.kernels.text import numerals
 
     return int(numerals.deepest(np.frombuffer(lines, np.uint8)))

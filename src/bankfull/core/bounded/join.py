@@ -1,0 +1,486 @@
+"""The join stage under a memory budget: bounded memory, a policy, payload only of what is stored.
+
+The kernel works on slots (``kernels/bounded/memory.py``); payload lies in a log a stream, which is
+rewritten with the stored tuples alone when a quarter of it is of others. Everything that decides
+lives in arrays that are kept by name, so a restored operator decides as it would have.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bankfull.core.bounded.arrays import (
+    concatenate,
+    each,
+    importance_of,
+    new_output,
+    no_arrivals,
+    same_keys,
+)
+from bankfull.core.bounded.bags import NO_BAGS, Bagger, set_codes
+from bankfull.core.bounded.named import named, refilled, total_bytes
+from bankfull.core.bounded.payload import Payload, compact, take_over
+from bankfull.core.bounded.share import PERIODS, Share, Shares, least_part
+from bankfull.core.bounded.slots import SPARE, Slots, new_items
+from bankfull.core.codes import keys
+from bankfull.core.exact.index import unseen
+from bankfull.core.kept import Arrays, Kept, Loaded, RowList
+from bankfull.core.ledger import IMPORTANCE, Ledger, by_importance
+from bankfull.core.output.results import Results
+from bankfull.core.plan import NEVER, Plan
+from bankfull.core.recall import sample as recall
+from bankfull.core.recall.interval import Watched
+from bankfull.core.stage import Stage, Turn
+from bankfull.core.store.log import Log, uncounted
+from bankfull.core.store.sizes import row_bytes
+from bankfull.kernels.bounded import memory as m
+from bankfull.kernels.bounded.budget import Rules, fit_budget, share_out
+from bankfull.kernels.bounded.matches import Arrivals, Output
+from bankfull.kernels.bounded.shedjoin import KEYS_FULL, OUTPUT_FULL, SLOTS_FULL, shed_join
+from bankfull.kernels.bounded.slotsets import Bags
+from bankfull.kernels.recall.sample import Watch
+from bankfull.kernels.recall.watch import watch_join
+
+#: Results that the kernel may return at once.
+_RESULTS = 1 << 15
+
+
+@dataclass
+class Work:
+    """Tuples taken in and not processed yet, in canonical order."""
+
+    arrivals: Arrivals
+    bags: Bags = NO_BAGS
+    next: int = 0
+
+    @property
+    def left(self) -> NDArray[np.int64]:
+        """Return the streams of the tuples still to be processed."""
+        streams: NDArray[np.int64] = self.arrivals.streams[self.next :]
+        return streams
+
+
+class BoundedJoin(Stage):
+    """The bounded store of a query and its policy."""
+
+    name: ClassVar[str] = "join"
+
+    def __init__(self, plan: Plan) -> None:
+        assert plan.shed is not None
+        self.plan, self.shed = plan, plan.shed
+        self.logs = [Log(stream) for stream in plan.streams]
+        streams, joins = len(plan.streams), len(plan.joins)
+        self.bagger = Bagger(plan)
+        self.slots = Slots(plan, self.bagger)
+        self.policy = self.shed.policy.start(self.shed.shape)
+        budget = self.shed.budget
+        self._divide(budget)
+        self.rules = Rules(
+            self.shed.seed,
+            self.shed.combine,
+            budget,
+            self._for_tuples(budget),
+            self.shed.proportional,
+            self.shed.unbiased,
+            1.0,
+            1.0,
+            np.full(streams, self.shed.sample),
+            np.zeros(streams + 1),
+            np.zeros(streams + 1, np.int64),
+            np.zeros((streams, 2, len(IMPORTANCE)), np.int64),
+        )
+        self.exact = [
+            n in self.bagger.joins or keys.is_exact(j.types) for n, j in enumerate(plan.joins)
+        ]
+        self.work = Work(no_arrivals(joins))
+        #: Room for results, used again and again: megabytes that come and go leave gaps in memory.
+        self.room = new_output(_RESULTS, len(self.plan.joins))
+        #: Results found and not passed on.
+        self.found: deque[Results] = deque()
+        self.watch: Watch | None = None
+        self._prepare(budget)
+        self.guessed = recall.is_guessed(plan)
+        #: The most that the budget may be; at the last look at it: number and time of the tuple,
+        #: tuples dropped.
+        self.steered = np.array([self.shed.budget, 0, -NEVER, 0], np.int64)
+        #: Which part of the budget holds, and until when; where operators share it.
+        self.shares: Shares | None = None
+        self.share_until = np.array([-NEVER], np.int64)
+        if plan.operators > 1:
+            self.shares = Shares(share_period(plan), plan.operators, least_part(self.shed.unbiased))
+            self._resize(self.shares.at(-NEVER))
+
+    @property
+    def memory(self) -> m.Memory:
+        """What is stored and remembered."""
+        return self.slots.memory
+
+    # ------------------------------------------------------------------------------ taking in
+
+    def excess(self, waiting: list[pa.RecordBatch]) -> int:
+        """Return how many of these waiting rows there are beyond what the budget could hold."""
+        rows = sum(int(batch.num_rows) for batch in waiting)
+        if not self.shed.in_bytes:
+            return max(0, rows - self.rules.budget)
+        held = sum(int(batch.nbytes) for batch in waiting)
+        return max(0, rows - rows * self.rules.budget // held) if held else 0
+
+    @property
+    def has_work(self) -> bool:
+        """Whether tuples were taken in and not processed, or results not passed on."""
+        return len(self.work.left) > 0 or bool(self.found)
+
+    def take(self, turn: Turn) -> None:
+        """Take in the rows whose turn has come; learn how many came to all operators."""
+        if self.shares is not None and turn.batch.loads is not None:
+            self.shares.learn(turn.batch.loads)
+        if turn.resumed:
+            return
+        rows = turn.released
+        pieces, bags = [], []
+        for position in sorted(rows):
+            some, times = rows[position]
+            bags.append(self.bagger.encode(position, some, self.logs[position]))
+            pieces.append(self._piece(position, some, times, bags[-1]))
+        merged = concatenate(pieces, len(self.plan.joins))
+        order = np.lexsort((merged.streams, merged.times))
+        self.work = Work(
+            each(merged, lambda values: np.ascontiguousarray(values[..., order])),
+            self.bagger.merge(bags, order),
+        )
+
+    def _piece(
+        self, position: int, rows: pa.RecordBatch, times: NDArray[np.int64], bags: Bags
+    ) -> Arrivals:
+        log = self.logs[position]
+        first, count = log.lanes.end, len(times)
+        log.append(rows, times)
+        joins = self.plan.joins
+        codes = np.zeros((len(joins), count), np.uint64)
+        keyed = np.zeros((len(joins), count), np.bool_)
+        for number, join in enumerate(joins):
+            if number in self.bagger.joins:
+                keyed[number], codes[number] = bags.sizes[number] > 0, set_codes(bags, number)
+            elif position in join.streams:
+                columns = join.columns[join.streams.index(position)]
+                coded, absent = keys.encode([rows.column(c) for c in columns], join.types)
+                codes[number], keyed[number] = coded, ~(absent | unseen(log, rows, join))
+        return Arrivals(
+            np.full(count, position, np.int64),
+            times,
+            np.arange(first, first + count, dtype=np.int64),
+            self._sizes(position, rows, bags),
+            importance_of(rows, self.shed.importance[position]),
+            codes,
+            keyed,
+            uncounted(log.plan, rows),
+        )
+
+    def _sizes(self, position: int, rows: pa.RecordBatch, bags: Bags) -> NDArray[np.int64]:
+        """Return what storing each row costs, in the budget's unit."""
+        sizes = np.ones(rows.num_rows, np.int64)
+        if not self.shed.in_bytes:
+            return sizes
+        payload = np.zeros(rows.num_rows, np.int64)
+        for column in rows.columns:
+            payload += row_bytes(column)
+        sizes = self.slots.overhead + payload * 13 // 8
+        return sizes + self.bagger.row_bytes(position, rows, bags) if self.bagger else sizes
+
+    # ------------------------------------------------------------------------------ processing
+
+    def advance(self, turn: Turn, found: Iterator[Results]) -> Iterator[Results]:
+        """Process what was taken in, a piece at a time."""
+        yield from found
+        yield from self._give()
+        counts = turn.ledger.joins
+        if len(self.work.left) and self.steered[2] == -NEVER:
+            self.steered[2] = self.work.arrivals.times[self.work.next]
+        while len(self.work.left):
+            self._follow_share()
+            stop = self._piece_end(self.work.next)
+            self._make_room(self.work.next, stop)
+            before, work, room = self.work.next, self.work, self.room
+            room.compared[0] = 0
+            work.next, count, why = shed_join(
+                work.arrivals, work.bags, self.memory, self.policy, self.rules, room, before, stop
+            )
+            assert why != SLOTS_FULL, "there is a slot for every tuple of the budget, and one more"
+            if why == KEYS_FULL:
+                wanted = len(self.plan.joins) + int(work.bags.sizes[:, work.next :][:, :1].sum())
+                self.slots.forget_idle(self.rules.budget, wanted)
+            if why == OUTPUT_FULL and self.work.next == before:
+                # One tuple has more than fit.
+                self.room = new_output(2 * len(room.times), len(self.plan.joins))
+                continue
+            self._watch(before, room, count)
+            self._steer()
+            for join, compared in zip(self.plan.joins, room.compared[0], strict=True):
+                counts[join.name].compared += int(compared)
+            results = self._results(room, count)
+            for some in results:
+                counts[some.join.name].emitted += some.joined.size
+            self.found.extend(results)
+            yield from self._give()
+
+    def _give(self) -> Iterator[Results]:
+        """Pass on what was found; what is not asked for is there at the next step."""
+        while self.found:
+            yield self.found.popleft()
+
+    def expire(self, turn: Turn) -> None:
+        """Forget what was made room for on the way; tuples have left in their turn."""
+        if len(self.room.times) > _RESULTS:
+            self.room = new_output(_RESULTS, len(self.plan.joins))
+        self.work = Work(no_arrivals(len(self.plan.joins)))
+        self.slots.tidy_items()
+        self._compact()
+
+    def _piece_end(self, start: int) -> int:
+        """Return up to where to process now: large sets come few at a time, for they need room."""
+        number = int(self.memory.now.seq_next)
+        period = self.slots.period(self.rules.budget)
+        size = min(period - number % period, len(self.work.left))
+        if self.shed.recall is not None:
+            size = min(size, recall.PERIOD - number % recall.PERIOD)
+        if self.shares is not None:
+            times = self.work.arrivals.times[start : start + size]
+            size = int(np.searchsorted(times, self.share_until[0]))
+        stop = start + size
+        if self.bagger and self.shed.in_bytes:
+            items = np.cumsum(self.work.bags.sizes[:, start:stop].sum(axis=0))
+            fit = int(np.searchsorted(items, new_items(self.rules.budget), side="right"))
+            stop = min(stop, start + max(1, fit))
+        return stop
+
+    def _follow_share(self) -> None:
+        """Have the part of the budget that holds at the time of the next tuple."""
+        time = int(self.work.arrivals.times[self.work.next])
+        if self.shares is not None and time >= self.share_until[0]:
+            self._resize(self.shares.at(time))
+            self.share_until[0] = self.shares.next_change(time)
+
+    def _watch(self, start: int, found: Output, count: int) -> None:
+        """Count what the tuples just processed have missed."""
+        if self.watch is None:
+            return
+        stop, memory = self.work.next, self.memory
+        room = recall.room(self.plan, self.rules.budget)
+        largest = int(self.work.bags.sizes[:, start:stop].sum(axis=0).max(initial=0))
+        self.watch = recall.with_room(self.watch, room, largest, self.bagger.weighted)
+        first = int(memory.now.seq_next) - (stop - start)
+        slots = len(self.watch.kept)
+        watch_join(
+            self.watch, room, self.work.arrivals, self.work.bags, start, stop, found, count, first,
+            memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
+            np.empty(slots, np.int64), np.empty((slots, 2)),
+        )  # fmt: skip
+
+    def _steer(self) -> None:
+        """Look for the memory that gives the recall asked for, at fixed places of the input."""
+        if self.shed.recall is None or self.watch is None:
+            return
+        seq, time = int(self.memory.now.seq_next), int(self.memory.now.time_now)
+        if seq % recall.PERIOD or not recall.is_due(self.plan, seq, time, self.steered[1:]):
+            return
+        dropped, budget = self._dropped(), self.rules.budget
+        if dropped == self.steered[3]:  # all that came fits: no more is needed than is used
+            budget = max(1, min(budget, int(self.memory.buffers.used.sum())))
+        wanted = recall.next_budget(self.watch, self.shed.recall, budget)
+        if dropped == self.steered[3]:
+            wanted = min(wanted, budget)
+        self.steered[1:] = seq, time, dropped
+        self._set_budget(min(wanted, int(self.steered[0])))
+
+    def _dropped(self) -> int:
+        streams = self.memory.streams
+        return int(sum(map(np.sum, (streams.shed, streams.evicted, streams.copies_lost))))
+
+    @property
+    def watched(self) -> Watched | None:
+        """What recall is estimated from, or None where it cannot be."""
+        return None if self.watch is None else recall.watched(self.watch, self._dropped())
+
+    def _results(self, found: Output, count: int) -> list[Results]:
+        results = []
+        for number, join in enumerate(self.plan.joins):
+            which = np.flatnonzero(found.joins[:count] == number)
+            if not which.size:
+                continue
+            numbers = found.rows[: len(join.streams), which]
+            logs = [self.logs[k] for k in join.streams]
+            if not self.exact[number]:
+                same = same_keys(join, logs, numbers)
+                which, numbers = which[same], numbers[:, same]
+            if which.size:
+                times, importance = found.times[which], found.importance[which]
+                results.append(Results(join, logs, numbers, times, importance))
+        return results
+
+    def count(self, ledger: Ledger) -> None:
+        """Say what became of the tuples, and what recall is estimated from."""
+        ours = self.work.arrivals.copies[self.work.next :] == 0
+        for position, stream in enumerate(self.plan.streams):
+            counts, about = ledger.streams[stream.name], self.memory.streams[position]
+            counts.waiting += int(np.count_nonzero((self.work.left == position) & ours))
+            counts.shed, counts.evicted = int(about.shed), int(about.evicted)
+            counts.expired, counts.stored = int(about.expired), int(about.stored)
+            counts.inserted = counts.purged + int(about.inserted)
+            if stream.masked:
+                slots = np.count_nonzero(self.memory.slots.stream == position)
+                counts.copies = int(slots) - counts.stored
+                counts.copies_lost = int(about.copies_lost)
+        ledger.watched = self.watched
+        names = [stream.name for stream in self.plan.streams]
+        ledger.lost_by_importance = by_importance(names, self.rules.lost)
+
+    def keep(self) -> Kept:
+        """Keep everything that decides, and the payload of stored tuples by arrival number."""
+        rows: dict[str, RowList] = {
+            log.plan.name: Payload(log, position, self.slots)
+            for position, log in enumerate(self.logs)
+        }
+        return Kept(arrays=self._arrays(), rows=rows)
+
+    def load(self, loaded: Loaded) -> None:
+        """Take over what :meth:`keep` gave; payload that is here already is used."""
+        before = self.memory.slots
+        self._load(loaded.arrays)
+        for position, log in enumerate(self.logs):
+            missed = loaded.rows[log.plan.name]
+            self.logs[position] = take_over(log, position, before, self.memory.slots, missed)
+
+    def _arrays(self) -> Arrays:
+        """Return everything that decides, by name."""
+        budget = np.array([self.rules.budget], np.int64)
+        own = {"budget": budget, "steered": self.steered}
+        if self.shares is not None:
+            own |= {"share_until": self.share_until, **self.shares.arrays()}
+        return own | self.bagger.arrays() | self._named()
+
+    def _named(self) -> Arrays:
+        """Return the arrays that lie in named tuples."""
+        found: Arrays = {}
+        for name in ("memory", "rules", "watch", "policy"):
+            found |= named(name, getattr(self, name))
+        # Where payload lies is not kept: it is found again by the number of the arrival.
+        slots = found["memory.slots"] = self.memory.slots.copy()
+        slots.row = 0
+        return found
+
+    def _load(self, arrays: Arrays) -> None:
+        """Take over what :meth:`_arrays` gave."""
+        self.slots.memory = refilled("memory", self.memory, arrays)
+        self.policy = refilled("policy", self.policy, arrays)
+        self.watch = refilled("watch", self.watch, arrays)
+        budget = int(arrays["budget"][0])
+        rules: Rules = refilled("rules", self.rules, arrays)
+        self.rules = rules._replace(budget=budget, room=self._for_tuples(budget))
+        self.steered = arrays["steered"]
+        if self.shares is not None:
+            self.share_until = arrays["share_until"]
+            self.shares.load(arrays)
+            self._use_share(self.shares.now())
+        self.bagger.load(arrays)
+
+    def nbytes(self) -> int:
+        """Bytes of payload, slots, keys, the policy's own arrays and tuples kept aside."""
+        held = total_bytes(self.memory, self.watch, self.policy) + self.bagger.nbytes()
+        return held + sum(log.nbytes() for log in self.logs)
+
+    # ------------------------------------------------------------------------------- the arrays
+
+    def _prepare(self, budget: int) -> None:
+        """Have counts of forgotten keys and a sample for recall that fit a budget."""
+        self.slots.start_sketch(budget)
+        self.watch = recall.new_watch(self.plan, self.memory.sets, budget)
+
+    def _divide(self, budget: int) -> None:
+        """Give every buffer its part of the budget; the parts add up to what it has for tuples."""
+        buffers, room = self.memory.buffers, self._for_tuples(budget)
+        assert room >= len(buffers), "every buffer holds at least one tuple"
+        weights = np.ones(len(buffers))
+        if self.shed.shares is not None:
+            weights = np.array(self.shed.shares)
+            if weights.sum() < 1.0 - 1e-9:  # who gives less than all of it away uses less
+                room = max(len(buffers), int(room * weights.sum() + 1e-9))
+        elif self.shed.proportional and buffers.capacity.all():
+            weights = buffers.capacity.astype(np.float64)  # as the streams' rates have them
+        share_out(room, weights, 1, buffers)
+
+    def _for_tuples(self, budget: int) -> int:
+        """Return what a budget in bytes leaves for stored tuples and their keys.
+
+        Keys that nobody holds, counts of those forgotten, the policy, the sample for recall and
+        the postings of newcomers take some of it. At least a quarter is left.
+        """
+        if not self.shed.in_bytes:
+            return budget
+        own = total_bytes(self.policy)
+        newcomers = new_items(budget) * self.bagger.post_bytes if self.bagger else 0
+        slack = budget // 24  # of arrays that grow by more than they need
+        own += self.slots.sketch_bytes(budget) + recall.nbytes(self.plan, budget)
+        return max(
+            len(self.memory.buffers),
+            budget // 4,
+            budget - 2 * budget // SPARE - slack - own - newcomers,
+        )
+
+    def _use_share(self, share: Share) -> None:
+        self.rules = self.rules._replace(
+            equal_part=share.equal_part, sample_share=share.sample_share
+        )
+
+    def _resize(self, share: Share) -> None:
+        """Use this part of the query's budget; what no longer fits is evicted now."""
+        self._use_share(share)
+        budget = max(1, int(self.shed.budget * share.memory))
+        if not self.memory.now.seq_next:
+            self._prepare(budget)
+        if self.shed.recall is not None:
+            self.steered[0] = budget
+            budget = min(budget, self.rules.budget)
+        self._set_budget(budget)
+
+    def _set_budget(self, budget: int) -> None:
+        budget = max(budget, len(self.memory.buffers))  # at least one tuple a buffer
+        if budget == self.rules.budget:
+            return
+        self._divide(budget)
+        self.rules = self.rules._replace(budget=budget, room=self._for_tuples(budget))
+        fit_budget(self.memory, self.policy, self.rules)
+
+    def _make_room(self, start: int, stop: int) -> None:
+        period = self.slots.period(self.rules.budget)
+        if int(self.memory.now.seq_next) % period == 0 and not self.shed.in_bytes:
+            self.slots.forget_keys(period)
+        arrivals = stop - start
+        stored = int(self.memory.buffers.heaped.sum())
+        slots = stored + arrivals
+        least = self.slots.overhead if self.shed.in_bytes else 1
+        slots = min(slots, max(stored, self.rules.room // least))
+        items = int(self.work.bags.sizes[:, start:stop].sum())
+        numbers = int(self.memory.now.keys_used) + arrivals * len(self.plan.joins) + items
+        if self.shed.in_bytes:
+            numbers = min(numbers, int(self.memory.now.keys_most))
+        self.slots.make_room(slots + 1, numbers, items)
+        self.slots.check()
+
+    def _compact(self, slack: int = 64) -> None:
+        """Rewrite logs with the stored tuples alone, where much of one is of others."""
+        spare = self.shed.budget // (64 * len(self.logs)) if self.shed.in_bytes else NEVER
+        for position, log in enumerate(self.logs):
+            self.logs[position] = compact(log, position, self.slots, slack, spare)
+
+
+def share_period(plan: Plan) -> int:
+    """Return for how long the parts of a budget hold that operators share."""
+    spans = [span for join in plan.joins for span in join.span if span < NEVER]
+    return max(1, max(spans, default=1) // PERIODS)

@@ -1,0 +1,231 @@
+"""The slots and keys of a query under a budget: room for more, and what is forgotten.
+
+The kernel (``kernels/bounded/``) finds everything it may need already there; arrays grow between
+its calls. Keys that nobody stored holds are remembered for their statistics, the rarest forgotten
+first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.core.bounded.arrays import about_joins, about_streams, longer
+from bankfull.core.bounded.bags import ITEM_BYTES, TEXT_ROOM, Bagger
+from bankfull.core.plan import NEVER, Plan
+from bankfull.kernels.bounded import memory as m
+from bankfull.kernels.bounded.keys import number_again
+from bankfull.kernels.bounded.records import BUFFER, HELD_SET, LINK, LIST, NOW, POST, SLOT, records
+
+#: Tuples that are processed at a time: the most, and the least under a budget in bytes.
+_PERIOD, _SHORT = 1024, 64
+#: At least so many keys are remembered beyond those of stored tuples.
+_KEYS = 4096
+#: In bytes, keys that nobody holds are remembered in up to this part of the budget, and those
+#: that are forgotten are counted in as much.
+SPARE = 32
+#: The most keys that nobody holds: tables for them are made at once, however few are needed.
+_SPARE_KEYS = 1 << 22
+
+
+def new_items(budget: int) -> int:
+    """Return how many items of new tuples a budget in bytes has room for beside those stored."""
+    return max(64, budget >> 13) * 8
+
+
+class Slots:
+    """The arrays of a bounded store, which grow."""
+
+    def __init__(self, plan: Plan, bagger: Bagger) -> None:
+        assert plan.shed is not None
+        self.plan, self.shed, self.bagger = plan, plan.shed, bagger
+        streams, joins = len(plan.streams), len(plan.joins)
+        own = self.shed.shares is not None or self.shed.proportional
+        self.stats = streams * (1 + self.shed.policy.key_stats)
+        # A slot with a quarter to spare; a key with its part of the hash table.
+        slot = SLOT.itemsize + LINK.itemsize * joins + 8
+        key = 40 + LIST.itemsize * streams + 8 * self.stats
+        if bagger:
+            slot += 24 + HELD_SET.itemsize * joins
+        self.overhead = slot * 5 // 4
+        self.key_bytes = key + (ITEM_BYTES + 8 * TEXT_ROOM if bagger else 0)
+        self.memory = m.Memory(
+            slots=records(0, SLOT),
+            links=records((0, joins), LINK),
+            heap=np.zeros((streams if own else 1, 0), np.int64),
+            codes=np.zeros((0, 2), np.uint64),
+            lists=records((0, streams), LIST),
+            stats=np.zeros((0, self.stats)),
+            table=np.zeros(0, np.int64),
+            streams=about_streams(plan, own),
+            buffers=records(streams if own else 1, BUFFER),
+            joins=about_joins(plan),
+            now=records(1, NOW)[0],
+            sketch=np.zeros((streams, 0), np.uint8),
+            sketched=np.zeros(streams, np.int64),
+            sets=None,
+        )
+        now = self.memory.now
+        now.free = now.post_free = m.NONE
+        now.time_now, now.keys_most = -NEVER, NEVER
+        if self.shed.in_bytes:  # the number of keys remembered is bounded at every tuple
+            now.keys_most = 0
+            self.memory.joins.key_bytes = key
+            self.memory.joins.key_bytes[list(bagger.joins)] = self.key_bytes
+        if bagger:
+            self._prepare_sets()
+        self.make_room(64, 64)
+
+    def start_sketch(self, budget: int) -> None:
+        """Have counters for keys that are forgotten."""
+        streams = len(self.plan.streams)
+        counters = np.zeros((streams, self.sketch_bytes(budget) // streams), np.uint8)
+        self.memory = self.memory._replace(sketch=counters)
+
+    def sketch_bytes(self, budget: int) -> int:
+        """Return how many counters there are, of all streams."""
+        streams = len(self.plan.streams)
+        keyed = len(self.bagger.joins) < len(self.plan.joins)
+        if not keyed or (self.shed.policy.exact_keys and not self.shed.in_bytes):
+            return 0
+        if self.shed.in_bytes:
+            return streams << min(max(10, (budget // SPARE // streams).bit_length() - 1), 26)
+        return streams << min(max(16, (64 * budget).bit_length()), 20)
+
+    def _prepare_sets(self) -> None:
+        """Describe joins on sets to the kernel."""
+        counted = self.shed.policy.counts_partners
+        sets = m.Sets(
+            posts=records(0, POST),
+            weights=np.zeros(0),
+            held=records((0, len(self.plan.joins)), HELD_SET),
+            marks=np.zeros(0, np.int64),
+            found=np.zeros(0, np.int64),
+            scores=np.zeros(0),
+            at_least=self.bagger.describe(self.memory.joins, counted),
+        )
+        self.memory = self.memory._replace(sets=sets)
+
+    def period(self, budget: int) -> int:
+        """Return after how many tuples keys that nobody stored holds are forgotten.
+
+        They are counted from the first one, so that how the input is cut into batches leaves no
+        trace. A small budget in bytes has no room for the slots and keys of a thousand newcomers.
+        """
+        if not self.shed.in_bytes:
+            return _PERIOD
+        return min(max(_SHORT, 1 << max(0, (budget >> 13).bit_length() - 1)), _PERIOD)
+
+    def make_room(self, slots: int, numbers: int, items: int = 0) -> None:
+        """Have so many slots, numbers for keys, and free postings."""
+        memory, have = self.memory, len(self.memory.slots)
+        if slots > have:
+            wanted = slots + slots // 4
+            if not self.shed.in_bytes:
+                wanted = min(wanted, self.shed.budget + 1)
+            tuples, links = longer(memory.slots, wanted), longer(memory.links, wanted)
+            tuples.stream[have:], links.first[have:] = m.NONE, m.NONE
+            tuples.older[have:] = [*range(have + 1, wanted), int(memory.now.free)]
+            memory.now.free = have
+            heap = np.zeros((len(memory.heap), wanted), np.int64)
+            heap[:, :have] = memory.heap
+            memory = memory._replace(slots=tuples, links=links, heap=heap)
+            if memory.sets is not None:
+                sets = memory.sets._replace(
+                    held=longer(memory.sets.held, wanted),
+                    marks=longer(memory.sets.marks, wanted),
+                    found=np.zeros(wanted, np.int64),
+                    scores=np.zeros(wanted),
+                )
+                memory = memory._replace(sets=sets)
+        self.memory = memory
+        if numbers > len(memory.codes):
+            used = int(memory.now.keys_used)
+            self._number_keys(np.arange(used), numbers + numbers // 8 + 64)
+        if memory.sets is not None and items:
+            self._make_room_for_items(memory.sets, items)
+
+    def check(self) -> None:
+        """Assert the sizes that the kernel relies on: compiled, it does not look."""
+        memory, slots, numbers = self.memory, len(self.memory.slots), len(self.memory.codes)
+        assert memory.links.shape == (slots, len(self.plan.joins))
+        assert memory.heap.shape == (len(memory.buffers), slots)
+        assert len(memory.lists) == len(memory.stats) == numbers < len(memory.table)
+        assert memory.now.keys_used <= numbers
+        assert -1 <= memory.now.free < slots
+        if not self.shed.in_bytes:  # a slot each, and one for the arrival that is being judged
+            assert memory.buffers.capacity.sum() <= self.shed.budget
+        if memory.sets is not None:
+            assert len(memory.sets.marks) == len(memory.sets.scores) == slots
+            assert memory.sets.held.shape == memory.links.shape
+            assert len(memory.sets.found) == slots
+            assert memory.now.posts_used <= len(memory.sets.posts)
+
+    def _make_room_for_items(self, sets: m.Sets, items: int) -> None:
+        have, now = len(sets.posts), self.memory.now
+        used = int(now.posts_used)
+        if used + items <= have:
+            return
+        wanted = (used + items) * 5 // 4
+        posts = longer(sets.posts, wanted)
+        posts.key[have:] = m.NONE
+        posts.next[have:] = [*range(have + 1, wanted), int(now.post_free)]
+        now.post_free = have
+        weights = np.zeros(wanted if self.bagger.weighted else 0)
+        weights[:have] = sets.weights
+        self.memory = self.memory._replace(sets=sets._replace(posts=posts, weights=weights))
+
+    def forget_idle(self, budget: int, wanted: int) -> None:
+        """Forget keys that nobody holds, the rarest first, so that ``wanted`` new ones fit."""
+        memory, used = self.memory, int(self.memory.now.keys_used)
+        held = memory.lists.held[:used].sum(axis=1) > 0
+        spare = min(max(16, budget // SPARE // self.key_bytes), _SPARE_KEYS)
+        seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
+        seen[held] = np.inf
+        keep = np.sort(np.argsort(-seen, kind="stable")[: int(held.sum()) + spare // 2])
+        most = int(held.sum()) + spare // 2 + max(spare - spare // 2, wanted)
+        memory.now.keys_most = most
+        memory.now.held_least = memory.now.held - spare
+        self._number_keys(keep, most)
+
+    def tidy_items(self) -> None:
+        """Give up numbers of items that were forgotten."""
+        used = int(self.memory.now.keys_used)
+        if self.bagger and self.bagger.tidy(self.memory.codes[:used], self.shed.in_bytes):
+            self._number_keys(np.arange(used), len(self.memory.codes))
+
+    def forget_keys(self, period: int) -> None:
+        """Forget keys of nobody stored, the rarest first, where the policy allows it.
+
+        For budgets in tuples. To forget takes a look at all keys, so not for every few new ones.
+        """
+        memory, used = self.memory, int(self.memory.now.keys_used)
+        held = memory.lists.held[:used].sum(axis=1) > 0
+        most = int(held.sum()) + max(_KEYS, int(memory.buffers.heaped.sum()))
+        if used <= 2 * most or self.shed.policy.exact_keys:
+            return
+        seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
+        seen[held] = np.inf
+        keep = np.sort(np.argsort(-seen, kind="stable")[:most])
+        self._number_keys(keep, 2 * most + most // 4 + period * len(self.plan.joins))
+
+    def _number_keys(self, keep: NDArray[np.int64], wanted: int) -> None:
+        """Number these keys anew, in tables with room for ``wanted``."""
+        memory, used = self.memory, int(self.memory.now.keys_used)
+        table = np.full(1 << (wanted + wanted // 2).bit_length(), m.NONE, np.int64)
+        codes = np.zeros((wanted, 2), np.uint64)
+        lists = records((wanted, memory.lists.shape[1]), LIST)
+        lists.newest = m.NONE
+        stats = np.zeros((wanted, self.stats))
+        lists[: len(keep)], stats[: len(keep)] = memory.lists[keep], memory.stats[keep]
+        renumbered = np.full(used + 1, m.NONE, np.int64)
+        renumbered[keep] = np.arange(len(keep))
+        for join in range(len(self.plan.joins)):
+            if join not in self.bagger.joins:
+                first = memory.links.first[:, join]
+                first[:] = renumbered[np.clip(first, -1, used)]
+        if memory.sets is not None:
+            memory.sets.posts.key = renumbered[memory.sets.posts.key]
+        before = memory.codes
+        self.memory = memory._replace(table=table, codes=codes, lists=lists, stats=stats)
+        number_again(self.memory, keep, before)

@@ -1,0 +1,144 @@
+"""Partners by equal key: the hash index (or a scan) over two to five streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bankfull.core.codes import keys
+from bankfull.core.exact.index import Found, Results, is_behind, new_clock, unseen, wind
+from bankfull.core.plan import JoinPlan
+from bankfull.core.store.lanes import Lane
+from bankfull.core.store.log import Log
+from bankfull.kernels.exact.equijoin import (
+    NOTHING,
+    UNKEYED,
+    Keyed,
+    Table,
+    join_many,
+    join_pairs,
+    relink,
+)
+
+_SMALLEST_BITS = 4
+
+
+class EqualIndex:
+    """Codes and chains in lanes of the logs, one hash table for all streams of the join."""
+
+    def __init__(self, plan: JoinPlan, logs: list[Log]) -> None:
+        self.plan = plan
+        self.logs = logs
+        self.clock = new_clock(plan, logs)
+        self.codes: list[Lane[np.uint64]] = [log.lanes.add(np.dtype(np.uint64)) for log in logs]
+        self.links: list[Lane[np.int64]] = [log.lanes.add(np.dtype(np.int64)) for log in logs]
+        self.exact = keys.is_exact(plan.types)
+        self.scan = plan.search == "scan"
+        self.results = Results(len(logs))
+        self._new_table(_SMALLEST_BITS)
+
+    def append(self, side: int, rows: pa.RecordBatch) -> None:
+        """Code the keys of new rows; they are linked when they are processed."""
+        columns = [rows.column(position) for position in self.plan.columns[side]]
+        codes, absent = keys.encode(columns, self.plan.types)
+        absent |= unseen(self.logs[side], rows, self.plan)
+        self.codes[side].tail(len(codes))[:] = codes
+        links = self.links[side].tail(len(codes))
+        links[:] = NOTHING
+        if absent.any():
+            links[absent] = UNKEYED
+        self._fit_table()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether stored tuples have not been processed."""
+        return is_behind(self.clock, self.logs)
+
+    def advance(self, most: int) -> Found:
+        """Process tuples; results whose codes agree but whose keys differ are dropped."""
+        self.results.room(most)
+        wind(self.clock, self.logs)
+        out, joined = self.results.numbers, self.results.joined
+        if len(self.logs) == 2:
+            left, right = self._sides()
+            count, compared, full = join_pairs(left, right, self.clock, self.table, out, joined)
+        else:
+            sides = self._sides()
+            count, compared, full = join_many(
+                tuple(side.times for side in sides),
+                tuple(side.codes for side in sides),
+                tuple(side.links for side in sides),
+                self.clock,
+                self.table,
+                out,
+                joined,
+                np.zeros(len(sides), np.int64),
+            )
+        if full and count == 0:
+            return self.advance(2 * joined.size)
+        found = self.results.found(int(count), int(compared), full)
+        return found if self.exact or count == 0 else self._verify(found)
+
+    def expire(self, side: int, before: int) -> None:
+        """Nothing to do: chains end at the first tuple that has left."""
+
+    def resize(self, bits: int) -> None:
+        """Have the hash table that another index of the same tuples had."""
+        if bits != self.bits:
+            self._new_table(bits)
+
+    def link(self) -> None:
+        """Link tuples that were processed elsewhere."""
+        cursors = zip(self.clock.cursor, self.logs, strict=True)
+        starts = [max(int(cursor), log.lanes.start) for cursor, log in cursors]
+        self.clock.cursor[:] = [log.lanes.end for log in self.logs]
+        self._link(starts)
+
+    def nbytes(self) -> int:
+        """Bytes of the hash table and the room for results."""
+        results = self.results.numbers.nbytes + self.results.joined.nbytes
+        return int(self.table.heads.nbytes + results)
+
+    def _sides(self) -> list[Keyed]:
+        return [
+            Keyed(log.times.data, codes.data, links.data)
+            for log, codes, links in zip(self.logs, self.codes, self.links, strict=True)
+        ]
+
+    def _fit_table(self) -> None:
+        """Keep about one bucket a tuple of the largest window."""
+        most = max(log.stored for log in self.logs)
+        wanted = max(_SMALLEST_BITS, (most - 1).bit_length())
+        if wanted > self.bits or wanted < self.bits - 2:
+            self._new_table(wanted)
+
+    def _new_table(self, bits: int) -> None:
+        streams = len(self.logs)
+        heads = np.full(streams << bits, NOTHING, np.int64)
+        self.bits = bits
+        self.table = Table(heads, np.uint64(64 - bits), self.scan)
+        self._link([log.lanes.start for log in self.logs])
+
+    def _link(self, starts: list[int]) -> None:
+        """Enter the tuples from ``starts`` up to the cursors in the chains."""
+        if self.scan:
+            return
+        streams = len(self.logs)
+        for k, (side, log) in enumerate(zip(self._sides(), self.logs, strict=True)):
+            stop = int(self.clock.cursor[k])
+            relink(side, self.table, k, streams, log.lanes.base, starts[k], stop)
+
+    def _verify(self, found: Found) -> Found:
+        """Compare the real keys: 64 bits may agree by chance, exact means exact."""
+        first = self._keys(0, found.numbers[0])
+        same = np.ones(found.joined.size, np.bool_)
+        for side in range(1, len(self.logs)):
+            same &= keys.equal(first, self._keys(side, found.numbers[side]), self.plan.types)
+        if same.all():
+            return found
+        return found._replace(numbers=found.numbers[:, same], joined=found.joined[same])
+
+    def _keys(self, side: int, numbers: NDArray[np.int64]) -> list[pa.Array]:
+        columns = self.logs[side].columns
+        return [columns[position].gather(numbers) for position in self.plan.columns[side]]

@@ -1,0 +1,156 @@
+"""The join stage that drops nothing: a log for every stream, an index for every join.
+
+Rows enter their stream's log and leave it in basic windows, from the front, when no row to come
+can reach them. An index searches the logs tuple at a time, in canonical order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from bankfull.core.exact.equal_index import EqualIndex
+from bankfull.core.exact.index import Index, rewind
+from bankfull.core.exact.set_index import SetIndex
+from bankfull.core.intake.intake import Input
+from bankfull.core.intake.times import to_units
+from bankfull.core.kept import Kept, Loaded
+from bankfull.core.ledger import Ledger
+from bankfull.core.output.results import Results
+from bankfull.core.plan import NEVER, JoinPlan, Plan
+from bankfull.core.stage import Rows, Stage, Turn
+from bankfull.core.store.log import Log, LogRows, counted_rows
+from bankfull.spec import Equal
+
+#: Results a kernel writes before they become a record batch; stays in the cache.
+_BLOCK = 1 << 15
+
+
+class ExactJoin(Stage):
+    """The logs of all streams and the indexes of all joins."""
+
+    name: ClassVar[str] = "join"
+
+    def __init__(self, plan: Plan, inputs: list[Input]) -> None:
+        self.plan, self._inputs = plan, inputs
+        self.logs = [Log(stream) for stream in plan.streams]
+        #: Stored tuples that the ledger counts: of copies, only one.
+        self.stored = [0] * len(plan.streams)
+        self.indexes: list[Index] = [_index(join, self._logs(join)) for join in plan.joins]
+
+    def _logs(self, join: JoinPlan) -> list[Log]:
+        return [self.logs[k] for k in join.streams]
+
+    def take(self, turn: Turn) -> None:
+        """Store the rows whose turn has come."""
+        if not turn.resumed:
+            for join, index in zip(self.plan.joins, self.indexes, strict=True):
+                rewind(index.clock, self._logs(join))
+        for position, rows in turn.released.items():
+            fresh = self._append(position, rows)
+            turn.ledger.streams[self.plan.streams[position].name].inserted += fresh
+
+    def _append(self, position: int, given: Rows) -> int:
+        """Store rows, and let every join over the stream prepare them."""
+        rows, times = given
+        self.logs[position].append(rows, times)
+        for join, index in zip(self.plan.joins, self.indexes, strict=True):
+            if position in join.streams:
+                index.append(join.streams.index(position), rows)
+        fresh = counted_rows(self.plan.streams[position], rows)
+        self.stored[position] += fresh
+        return fresh
+
+    def advance(self, turn: Turn, found: Iterator[Results]) -> Iterator[Results]:
+        """Find results, join by join, a block at a time."""
+        yield from found
+        for join, index in zip(self.plan.joins, self.indexes, strict=True):
+            counts = turn.ledger.joins[join.name]
+            while index.has_work:
+                block = index.advance(max(1, min(turn.allowance.rows, _BLOCK)))
+                counts.compared += block.compared
+                counts.emitted += block.joined.size
+                if block.joined.size:
+                    yield Results(join, self._logs(join), block.numbers, block.joined)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether stored tuples have not been processed."""
+        return any(index.has_work for index in self.indexes)
+
+    def expire(self, turn: Turn) -> None:
+        """Forget basic windows that no future tuple can reach, in any join."""
+        for position, log in enumerate(self.logs):
+            useless, oldest = log.lanes.end, NEVER
+            for join in self.plan.joins:
+                if position not in join.streams:
+                    continue
+                side = join.streams.index(position)
+                if join.rows[side] < NEVER:
+                    useless = min(useless, log.lanes.end - join.rows[side])
+                else:
+                    others = [self._inputs[k].next_time for k in join.streams if k != position]
+                    oldest = min(oldest, min(others) - join.span[side])
+            before = log.lanes.start
+            log.expire(useless, oldest)
+            gone = self._left(position, before)
+            turn.ledger.streams[self.plan.streams[position].name].expired += gone
+
+    def _left(self, position: int, before: int) -> int:
+        """Let every join forget the tuples from ``before`` to the log's start.
+
+        Returns how many of them the ledger counts.
+        """
+        log = self.logs[position]
+        if log.lanes.start == before:
+            return 0
+        gone = log.counted(before, log.lanes.start)
+        self.stored[position] -= gone
+        for join, index in zip(self.plan.joins, self.indexes, strict=True):
+            if position in join.streams:
+                index.expire(join.streams.index(position), before)
+        log.lanes.shrink()
+        return gone
+
+    def count(self, ledger: Ledger) -> None:
+        """Say how many tuples are stored."""
+        for stream, log, stored in zip(self.plan.streams, self.logs, self.stored, strict=True):
+            counts = ledger.streams[stream.name]
+            counts.stored, counts.copies = stored, log.stored - stored
+
+    def keep(self) -> Kept:
+        """Keep the rows, and where the logs stand; indexes are built anew."""
+        kept = Kept({"tables": [index.bits for index in self.indexes]})
+        for log in self.logs:
+            kept.about[f"log {log.plan.name}"] = log.describe()
+            kept.rows[log.plan.name] = LogRows(log)
+        return kept
+
+    def load(self, loaded: Loaded) -> None:
+        """Take in rows that were processed elsewhere: nothing is joined and nothing comes out.
+
+        The cost is that of the rows that are brought, whatever the window.
+        """
+        for position, log in enumerate(self.logs):
+            for rows, numbers in loaded.rows[log.plan.name]:
+                if log.is_new:
+                    log.begin_at(int(numbers[0]))
+                times, _ = to_units(rows.column(log.plan.time), log.plan.scale)
+                self._append(position, (rows, times))
+            if log.is_new:
+                log.begin_at(loaded.about[f"log {log.plan.name}"]["first"])
+        for index, bits in zip(self.indexes, loaded.about["tables"], strict=True):
+            index.resize(bits)
+            index.link()
+        for position, log in enumerate(self.logs):
+            before = log.lanes.start
+            log.resume(loaded.about[f"log {log.plan.name}"])
+            self._left(position, before)
+
+    def nbytes(self) -> int:
+        """Return the bytes of stored tuples, indexes and working memory."""
+        return sum(log.nbytes() for log in self.logs) + sum(i.nbytes() for i in self.indexes)
+
+
+def _index(join: JoinPlan, logs: list[Log]) -> Index:
+    return EqualIndex(join, logs) if isinstance(join.predicate, Equal) else SetIndex(join, logs)

@@ -1,0 +1,1 @@
+"""What goes out: results become rows, a bounded piece at a time."""

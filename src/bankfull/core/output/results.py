@@ -1,0 +1,56 @@
+"""Results as stages hand them on: numbers of tuples, not yet rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.core.batch import Budget
+from bankfull.core.plan import JoinPlan
+from bankfull.core.store.log import Log
+
+
+@dataclass
+class Allowance:
+    """What a step may still give out."""
+
+    rows: int
+    bytes: int
+
+    @classmethod
+    def of(cls, budget: Budget) -> Allowance:
+        """Return a whole budget."""
+        return cls(budget.output_rows, budget.output_bytes)
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether nothing more may be given out."""
+        return self.rows <= 0 or self.bytes <= 0
+
+
+@dataclass
+class Results:
+    """Results of one join: a row of sequence numbers a stream, their times and importance."""
+
+    join: JoinPlan
+    logs: list[Log]
+    numbers: NDArray[np.int64]
+    joined: NDArray[np.int64]
+    importance: NDArray[np.float64] | None = None
+
+    def cut(self, stop: int) -> tuple[Results, Results]:
+        """Return the results before ``stop`` and a copy of the others."""
+        first, rest = slice(stop), slice(stop, None)
+        worth = self.importance
+        return (
+            Results(
+                self.join, self.logs, self.numbers[:, first], self.joined[first],
+                None if worth is None else worth[first],
+            ),
+            Results(
+                self.join, self.logs, self.numbers[:, rest].copy(), self.joined[rest].copy(),
+                None if worth is None else worth[rest].copy(),
+            ),
+        )  # fmt: skip

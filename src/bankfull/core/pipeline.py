@@ -1,0 +1,20 @@
+"""Which stages a plan has, in which order: the one place that names them.
+
+To add a capability, write a stage (``stage.Stage``) and put it where rows or results must pass it.
+"""
+
+from __future__ import annotations
+
+from bankfull.core.bounded.join import BoundedJoin
+from bankfull.core.exact.join import ExactJoin
+from bankfull.core.intake.intake import Intake
+from bankfull.core.output.emit import Emit
+from bankfull.core.plan import Plan
+from bankfull.core.stage import Stage
+
+
+def stages_of(plan: Plan) -> tuple[Intake, list[Stage]]:
+    """Return the first stage, which knows the time, and the others behind it."""
+    intake = Intake(plan)
+    join = ExactJoin(plan, intake.inputs) if plan.shed is None else BoundedJoin(plan)
+    return intake, [join, Emit(plan)]

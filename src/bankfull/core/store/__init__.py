@@ -1,0 +1,1 @@
+"""Stored tuples as columns: appended at the end, read by number, forgotten from the front."""

@@ -1,0 +1,319 @@
+"""The bounded store of a shedding join: slots for tuples, lists by key, a heap by priority.
+
+A stored tuple is a record of ``slots``, and for each join one of ``links`` (``records.py``); free
+slots form a list.
+Tuples of one stream with one key of one join form a list, newest first; so do all tuples of a
+stream by age. A *buffer* is what a budget bounds: one for all streams, or one a stream; its heap
+has the tuple that goes first at the top: smallest priority, then both ties, then the oldest.
+Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
+policies (``keys.py``); who calls the kernels keeps enough numbers free.
+
+In a join on sets every item of a tuple is a key. A tuple's items are *postings*, records of
+``posts``, chained in the order of their values, each in the list of its item and stream, newest
+first too; its link names the first. Free postings form a list. Without such joins there are no
+``sets``, and what ``withsets.py`` adds is not even compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.kernels.bounded import withsets
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner
+
+NONE = -1
+#: How a join compares: one key, or sets by items in common, by containment, by inner product.
+EQUAL, OVERLAP, CONTAINS, PRODUCT = range(4)
+
+
+class Sets(NamedTuple):
+    """What joins on sets need: postings, their weights, room for a search, thresholds.
+
+    ``held[slot, join]`` has the number of a tuple's items; ``found`` lists what a search found.
+    """
+
+    posts: Records
+    weights: Float64
+    held: Records
+    marks: Int64
+    found: Int64
+    scores: Float64
+    at_least: Float64
+
+
+class Memory(NamedTuple):
+    """Everything that is stored and remembered; see the module's text and ``records.py``."""
+
+    slots: Records
+    links: Records
+    heap: Int64
+    codes: NDArray[np.uint64]
+    lists: Records
+    stats: Float64
+    table: Int64
+    streams: Records
+    buffers: Records
+    joins: Records
+    now: Records
+    sketch: NDArray[np.uint8]
+    sketched: Int64
+    sets: Sets | None
+
+
+@inlined
+def goes_before(memory: Memory, a: int, b: int) -> bool:
+    """Tell whether tuple a is dropped before tuple b."""
+    return _goes_before(memory.slots, a, b)
+
+
+@inlined
+def _goes_before(slots: Records, a: int, b: int) -> bool:
+    if slots[a].priority != slots[b].priority:
+        return slots[a].priority < slots[b].priority  # type: ignore[no-any-return]
+    if slots[a].tie != slots[b].tie:
+        return slots[a].tie < slots[b].tie  # type: ignore[no-any-return]
+    if slots[a].last_tie != slots[b].last_tie:
+        return slots[a].last_tie < slots[b].last_tie  # type: ignore[no-any-return]
+    return slots[a].seq < slots[b].seq  # type: ignore[no-any-return]
+
+
+@inlined
+def sift(memory: Memory, slot: int) -> None:
+    """Bring a tuple whose priority has changed to its place in the heap."""
+    buffer = memory.slots[slot].buffer
+    size = memory.buffers[buffer].heaped
+    _sift(memory.heap, buffer, size, memory.slots, slot)
+
+
+@inner
+def _sift(heaps: Int64, buffer: int, size: int, slots: Records, slot: int) -> None:
+    """Sift with no more than is needed: to pass all of the memory takes longer than to sift."""
+    place = slots[slot].place
+    while place > 0:
+        above = (place - 1) >> 1
+        other = heaps[buffer, above]
+        if not _goes_before(slots, slot, other):
+            break
+        heaps[buffer, place] = other
+        slots[other].place = place
+        place = above
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        other = heaps[buffer, below]
+        if below + 1 < size and _goes_before(slots, heaps[buffer, below + 1], other):
+            below += 1
+            other = heaps[buffer, below]
+        if not _goes_before(slots, other, slot):
+            break
+        heaps[buffer, place] = other
+        slots[other].place = place
+        place = below
+    heaps[buffer, place] = slot
+    slots[slot].place = place
+
+
+@inlined
+def push(memory: Memory, slot: int) -> None:
+    """Enter a tuple in the heap of its buffer."""
+    buffer = memory.slots[slot].buffer
+    place = memory.buffers[buffer].heaped
+    memory.buffers[buffer].heaped = place + 1
+    memory.heap[buffer, place] = slot
+    memory.slots[slot].place = place
+    sift(memory, slot)
+
+
+@inlined
+def pull(memory: Memory, slot: int) -> None:
+    """Take a tuple out of the heap."""
+    buffer = memory.slots[slot].buffer
+    place = memory.slots[slot].place
+    last = memory.buffers[buffer].heaped - 1
+    memory.buffers[buffer].heaped = last
+    moved = memory.heap[buffer, last]
+    if moved != slot:
+        memory.heap[buffer, place] = moved
+        memory.slots[moved].place = place
+        sift(memory, moved)
+
+
+@inlined
+def listed(memory: Memory, key: int, stream: int) -> Any:
+    """Return the newest stored tuple of a stream with this key."""
+    return memory.lists[key, stream].newest
+
+
+@inlined
+def held(memory: Memory, key: int, stream: int) -> Any:
+    """Return how many stored tuples of a stream have this key."""
+    return memory.lists[key, stream].held
+
+
+@inlined
+def first_key(memory: Memory, slot: int, join: int) -> Any:
+    """Return where the keys of a tuple in a join begin, or NONE; a set has one for every item."""
+    return memory.links[slot, join].first
+
+
+@inlined
+def key_at(memory: Memory, join: int, place: int) -> Any:
+    """Return the number of the key at a place of :func:`first_key` or :func:`next_key`."""
+    return withsets.key_at(memory.sets, memory, join, place)
+
+
+@inlined
+def next_key(memory: Memory, join: int, place: int) -> Any:
+    """Return where a tuple's next key is, or NONE."""
+    return withsets.next_key(memory.sets, memory, join, place)
+
+
+@inlined
+def pooled(memory: Memory, join: int, stream: int, so_far: float, more: float) -> float:
+    """Return what several keys of a tuple promise together; ``so_far`` is below 0 at the first.
+
+    Their sum: the items that the tuple may expect to have in common with arrivals. Where a partner
+    must have all of them, the least.
+    """
+    return withsets.pooled(memory.sets, memory, join, stream, so_far, more)
+
+
+@inlined
+def on_keys(memory: Memory, join: int) -> bool:
+    """Tell whether a join compares one key a tuple, not sets of them."""
+    return withsets.on_keys(memory.sets, memory, join)
+
+
+@inlined
+def link(memory: Memory, slot: int) -> None:
+    """Enter a tuple at the new end of its stream's list and of the lists of its keys."""
+    slots = memory.slots
+    stream = slots[slot].stream
+    newest = memory.streams[stream].newest
+    slots[slot].older = newest
+    slots[slot].newer = NONE
+    if newest >= 0:
+        slots[newest].newer = slot
+    else:
+        memory.streams[stream].oldest = slot
+    memory.streams[stream].newest = slot
+    memory.streams[stream].stored += 1 - slots[slot].is_copy
+    withsets.link(memory.sets, memory, slot)
+    for join in range(memory.joins.shape[0]):
+        if not on_keys(memory, join):
+            continue
+        own = memory.links[slot, join]
+        if own.first >= 0:
+            listed_now = memory.lists[own.first, stream]
+            own.older, own.newer = listed_now.newest, NONE
+            if own.older >= 0:
+                memory.links[own.older, join].newer = slot
+            else:  # who is the first to hold a key pays for it
+                memory.buffers[slots[slot].buffer].used += memory.joins[join].key_bytes
+                memory.now.held += 1
+            listed_now.newest = slot
+            listed_now.held += 1
+
+
+@inlined
+def unlink(memory: Memory, slot: int) -> None:
+    """Take a tuple out of all lists and free its slot."""
+    slots = memory.slots
+    stream = slots[slot].stream
+    older, newer = slots[slot].older, slots[slot].newer
+    if older >= 0:
+        slots[older].newer = newer
+    else:
+        memory.streams[stream].oldest = newer
+    if newer >= 0:
+        slots[newer].older = older
+    else:
+        memory.streams[stream].newest = older
+    memory.streams[stream].stored -= 1 - slots[slot].is_copy
+    withsets.unlink(memory.sets, memory, slot)
+    for join in range(memory.joins.shape[0]):
+        if not on_keys(memory, join):
+            continue
+        own = memory.links[slot, join]
+        if own.first >= 0:
+            listed_now = memory.lists[own.first, stream]
+            if own.newer >= 0:
+                memory.links[own.newer, join].older = own.older
+            else:
+                listed_now.newest = own.older
+            if own.older >= 0:
+                memory.links[own.older, join].newer = own.newer
+            listed_now.held -= 1
+            if listed_now.held == 0:
+                memory.buffers[slots[slot].buffer].used -= memory.joins[join].key_bytes
+                memory.now.held -= 1
+    memory.buffers[slots[slot].buffer].used -= slots[slot].cost
+    slots[slot].stream = NONE
+    slots[slot].older = memory.now.free
+    memory.now.free = slot
+
+
+@inlined
+def partners_stored(memory: Memory, slot: int) -> int:
+    """Return how many stored tuples of other streams agree with this one, over all joins.
+
+    In a join on sets that is counted when a tuple arrives, and kept up to date for policies that
+    say so (``counts_partners``).
+    """
+    total = 0
+    own = memory.slots[slot].stream
+    for join in range(memory.joins.shape[0]):
+        key = memory.links[slot, join].first
+        if key < 0:
+            continue
+        if not on_keys(memory, join):
+            total += withsets.agreeing(memory.sets, slot, join)
+            continue
+        for member in range(memory.joins[join].width):
+            stream = memory.joins[join].members[member]
+            if stream != own:
+                total += memory.lists[key, stream].held
+    return total
+
+
+@inlined
+def partners_arrived(memory: Memory, slot: int) -> float:
+    """Return how many tuples of other streams that agree with this one have arrived so far.
+
+    In a join on sets nobody can know that of tuples that are gone: it is what the counts of the
+    tuple's items promise together (:func:`pooled`).
+    """
+    total = 0.0
+    own = memory.slots[slot].stream
+    for join in range(memory.joins.shape[0]):
+        for member in range(memory.joins[join].width):
+            stream = memory.joins[join].members[member]
+            if stream != own:
+                promised = -1.0
+                place = first_key(memory, slot, join)
+                while place >= 0:
+                    count = memory.stats[key_at(memory, join, place), stream]
+                    promised = pooled(memory, join, own, promised, count)
+                    place = next_key(memory, join, place)
+                total += max(promised, 0.0)
+    return total
+
+
+@inlined
+def draw(seed: int, number: int) -> float:
+    """Return a number between 0 and 1 that looks random and depends on nothing else.
+
+    Reference: the finaliser of splitmix64.
+    """
+    z = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+    z += np.uint64(number + 1) * np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(30)
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.float64(z >> np.uint64(11)) * 2.0**-53

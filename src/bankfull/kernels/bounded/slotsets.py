@@ -1,0 +1,337 @@
+"""Joins on sets under a memory budget: postings of slots, and who agrees with whom.
+
+What a join on sets means here. A tuple x *agrees* with a stored tuple u of the other stream if the
+predicate holds between their sets; that is what is joined (within the windows), credited, and
+counted as partners, whatever the policy. Statistics are of *items*: an arrival counts once for
+every item it holds. What they promise a tuple together is ``memory.pooled``: the sum over its
+items, which is the number of items that it may expect to share with arrivals, and hence, divided by
+the threshold, a bound on how many of them match (Markov); where a partner must hold all of its
+items, the least of them. A tuple is told of arrivals that agree with it, not of all that share an
+item.
+
+Where the empty set can match (containment), EMPTY is an item: of every set that may hold others,
+and of the empty ones that may be held. So no search has to think of them.
+
+Reference: Gedik, Wu, Yu, Liu, *CPU Load Shedding for Binary Stream Joins*, section 4.2 (inverted
+lists). Deviations: lists are linked, because eviction takes tuples from their middle; a search adds
+up in an array over the slots.
+Cost: a search visits the postings of the tuple's items on the other stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.kernels.bounded import withsets
+from bankfull.kernels.bounded.keys import key_number
+from bankfull.kernels.bounded.memory import (
+    CONTAINS,
+    EQUAL,
+    NONE,
+    PRODUCT,
+    Memory,
+    Sets,
+)
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
+
+#: The item that stands for the empty set.
+EMPTY = 0
+
+
+class Bags(NamedTuple):
+    """The sets of arrivals: tuple i has ``sizes[join, i]`` items from ``starts[join, i]`` on.
+
+    Items are numbers (``intern.py``), in the order of their values; ``codes`` are hashes of them.
+    """
+
+    starts: Int64
+    sizes: Int64
+    items: NDArray[np.int32]
+    weights: Float64
+    codes: NDArray[np.uint64]
+
+
+@rule(withsets.on_keys, Sets)
+def _on_keys(sets: Sets, memory: Memory, join: int) -> bool:
+    return memory.joins[join].kind == EQUAL  # type: ignore[no-any-return]
+
+
+@rule(withsets.agreeing, Sets)
+def _agreeing(sets: Sets, slot: int, join: int) -> Any:
+    return sets.held[slot, join].agreeing
+
+
+@rule(withsets.key_at, Sets)
+def _key_at(sets: Sets, memory: Memory, join: int, place: int) -> Any:
+    return place if memory.joins[join].kind == EQUAL else np.int64(sets.posts[place].key)
+
+
+@rule(withsets.next_key, Sets)
+def _next_key(sets: Sets, memory: Memory, join: int, place: int) -> Any:
+    return NONE if memory.joins[join].kind == EQUAL else np.int64(sets.posts[place].next)
+
+
+@rule(withsets.pooled, Sets)
+def _pooled(
+    sets: Sets, memory: Memory, join: int, stream: int, so_far: float, more: float
+) -> float:
+    if so_far < 0.0:
+        return more
+    about = memory.joins[join]
+    if about.kind == CONTAINS and about.contained == stream:
+        return min(so_far, more)
+    return so_far + more
+
+
+@inner
+def _take_items(sets: Sets, memory: Memory, bags: Bags, join: int, i: int, slot: int) -> None:
+    """Write the items of an arrival down behind a free slot; they are in no list yet."""
+    posts = sets.posts
+    start, size = bags.starts[join, i], bags.sizes[join, i]
+    following = NONE
+    for k in range(start + size - 1, start - 1, -1):
+        post = memory.now.post_free
+        memory.now.post_free = posts[post].next
+        posts[post].slot = slot
+        posts[post].key = key_number(memory, np.uint64(bags.items[k]), join)
+        posts[post].next = following
+        if sets.weights.size > 0:
+            sets.weights[post] = bags.weights[k]
+        following = post
+    memory.now.posts_used += size
+    memory.links[slot, join].first = following
+    sets.held[slot, join].items, sets.held[slot, join].agreeing = size, 0
+
+
+@inlined
+def _link_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
+    """Enter a tuple in the lists of its items; who is the first to hold one pays for it."""
+    posts, stream = sets.posts, memory.slots[slot].stream
+    post = memory.links[slot, join].first
+    while post >= 0:
+        about = memory.lists[posts[post].key, stream]
+        first = about.newest
+        posts[post].older = first
+        posts[post].newer = NONE
+        if first >= 0:
+            posts[first].newer = post
+        else:
+            memory.buffers[memory.slots[slot].buffer].used += memory.joins[join].key_bytes
+            memory.now.held += 1
+        about.newest = post
+        about.held += 1
+        post = posts[post].next
+
+
+@inlined
+def _unlink_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
+    """Take a tuple out of the lists of its items and free its postings."""
+    posts, stream = sets.posts, memory.slots[slot].stream
+    post = memory.links[slot, join].first
+    while post >= 0:
+        about = memory.lists[posts[post].key, stream]
+        older, newer = posts[post].older, posts[post].newer
+        if newer >= 0:
+            posts[newer].older = older
+        else:
+            about.newest = older
+        if older >= 0:
+            posts[older].newer = newer
+        about.held -= 1
+        if about.held == 0:
+            memory.buffers[memory.slots[slot].buffer].used -= memory.joins[join].key_bytes
+            memory.now.held -= 1
+        post = posts[post].next
+    _free_items(sets, memory, slot, join)
+
+
+@inlined
+def _free_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
+    """Give the postings of a tuple that is in no list back."""
+    post = memory.links[slot, join].first
+    memory.links[slot, join].first = NONE
+    while post >= 0:
+        following = sets.posts[post].next
+        sets.posts[post].key = NONE
+        sets.posts[post].next = memory.now.post_free
+        memory.now.post_free = post
+        memory.now.posts_used -= 1
+        post = following
+
+
+@rule(withsets.link, Sets)
+def _link(sets: Sets, memory: Memory, slot: int) -> None:
+    for join in range(memory.joins.shape[0]):
+        if memory.joins[join].kind != EQUAL:
+            _link_items(sets, memory, slot, join)
+
+
+@rule(withsets.unlink, Sets)
+def _unlink(sets: Sets, memory: Memory, slot: int) -> None:
+    for join in range(memory.joins.shape[0]):
+        if memory.joins[join].kind != EQUAL:
+            _unlink_items(sets, memory, slot, join)
+
+
+@rule(withsets.forgo, Sets)
+def _forgo(sets: Sets, memory: Memory, slot: int) -> None:
+    for join in range(memory.joins.shape[0]):
+        if memory.joins[join].kind != EQUAL:
+            _free_items(sets, memory, slot, join)
+
+
+@rule(withsets.extra_bytes, Sets)
+def _extra_bytes(sets: Sets, memory: Memory, slot: int, stream: int, alone: bool) -> Any:
+    total = 0
+    for join in range(memory.joins.shape[0]):
+        if memory.joins[join].kind != EQUAL and memory.joins[join].key_bytes > 0:
+            post = memory.links[slot, join].first
+            while post >= 0:
+                if alone or memory.lists[sets.posts[post].key, stream].held == 0:
+                    total += memory.joins[join].key_bytes
+                post = sets.posts[post].next
+    return total
+
+
+@rule(withsets.items_of, Sets)
+def _items_of(sets: Sets, bags: Bags, i: int) -> Any:
+    items: Any = np.int64(0)
+    for join in range(bags.sizes.shape[0]):
+        items += bags.sizes[join, i]
+    return items
+
+
+@inner
+def agreeing(sets: Sets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
+    """List the stored tuples that agree with one, newest first; returns (found, compared).
+
+    They stand in ``sets.found`` until the next call. Windows are not looked at.
+    """
+    about = memory.joins[join]
+    other = about.members[1] if about.members[0] == stream else about.members[0]
+    if about.kind == PRODUCT:
+        found, compared = _multiply(sets, memory, join, slot, other)
+    else:
+        found, compared = _count(sets, memory, join, slot, stream, other)
+    newest_first(sets.found, found, memory.slots)
+    return found, compared
+
+
+@inner
+def _count(
+    sets: Sets, memory: Memory, join: int, slot: int, stream: int, other: int
+) -> tuple[int, int]:
+    """Count common items; a tuple is found at the moment it has enough.
+
+    Marks of earlier searches are no higher than ``zero`` and need no setting back.
+    """
+    posts, marks, listed, about = sets.posts, sets.marks, sets.found, memory.joins[join]
+    size = sets.held[slot, join].items
+    zero = memory.now.marked
+    memory.now.marked = zero + size
+    by_size = about.kind == CONTAINS and about.contained != stream
+    enough = zero + (size if about.kind == CONTAINS else np.int64(sets.at_least[join]))
+    found, compared = 0, 0
+    post = memory.links[slot, join].first
+    while post >= 0:
+        entry = memory.lists[posts[post].key, other].newest
+        while entry >= 0:
+            x = posts[entry].slot
+            shared = max(marks[x], zero) + 1
+            marks[x] = shared
+            if by_size:
+                enough = zero + sets.held[x, join].items
+            if shared == enough:
+                listed[found] = x
+                found += 1
+            compared += 1
+            entry = posts[entry].older
+        post = posts[post].next
+    return found, compared
+
+
+@inner
+def _multiply(sets: Sets, memory: Memory, join: int, slot: int, other: int) -> tuple[int, int]:
+    """Add up products of weights, in the order of the items' values, and keep the large sums."""
+    posts, marks, listed, scores = sets.posts, sets.marks, sets.found, sets.scores
+    turn = memory.now.marked + 1
+    memory.now.marked = turn
+    sharing, compared = 0, 0
+    post = memory.links[slot, join].first
+    while post >= 0:
+        weight = sets.weights[post]
+        entry = memory.lists[posts[post].key, other].newest
+        while entry >= 0:
+            x = posts[entry].slot
+            if marks[x] != turn:
+                marks[x] = turn
+                scores[x] = 0.0
+                listed[sharing] = x
+                sharing += 1
+            scores[x] += weight * sets.weights[entry]
+            compared += 1
+            entry = posts[entry].older
+        post = posts[post].next
+    found = 0
+    for k in range(sharing):
+        x = listed[k]
+        if scores[x] >= sets.at_least[join]:
+            listed[found] = x
+            found += 1
+    return found, compared
+
+
+@inner
+def newest_first(listed: Int64, found: int, tuples: Records) -> None:
+    """Put what was found in order (Shell's sort: mostly a handful, now and then a whole window)."""
+    gap = 1
+    while 3 * gap + 1 < found:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(gap, found):
+            x = listed[k]
+            number = tuples[x].seq
+            at = k
+            while at >= gap and tuples[listed[at - gap]].seq < number:
+                listed[at] = listed[at - gap]
+                at -= gap
+            listed[at] = x
+        gap //= 3
+
+
+@rule(withsets.meet, Sets)
+def _meet(
+    sets: Sets, memory: Memory, bags: Bags, join: int, i: int, slot: int, s: int, t: int, row: int,
+    out: Any, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    _take_items(sets, memory, bags, join, i, slot)
+    return _search(sets, memory, join, slot, s, t, row, out, count)
+
+
+@inner
+def _search(
+    sets: Sets, memory: Memory, join: int, slot: int, s: int, t: int, row: int, out: Any, count: int
+) -> tuple[int, int]:
+    """Join an arrival whose items are behind ``slot`` with all who agree and are in the windows."""
+    about = memory.joins[join]
+    own = 0 if about.members[0] == s else 1
+    partner = 1 - own
+    found, compared = agreeing(sets, memory, join, slot, s)
+    sets.held[slot, join].agreeing = found
+    for k in range(found):
+        x = sets.found[k]
+        after = memory.streams[about.members[partner]].arrived - memory.slots[x].nth - 1
+        if t - memory.slots[x].time > about.spans[partner] or after >= about.rows[partner]:
+            continue
+        if count == out.times.size:
+            return -1, compared
+        out.rows[own, count], out.slots[own, count] = row, NONE
+        out.arrivals[own, count] = memory.now.seq_next
+        out.rows[partner, count], out.slots[partner, count] = memory.slots[x].row, x
+        out.arrivals[partner, count] = memory.slots[x].seq
+        out.joins[count], out.times[count] = join, t
+        count += 1
+    return count, compared

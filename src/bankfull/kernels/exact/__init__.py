@@ -1,0 +1,1 @@
+"""Loops of the exact join: over logs, tuple at a time, nothing is dropped."""

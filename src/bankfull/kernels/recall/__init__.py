@@ -1,0 +1,1 @@
+"""Loops of the sample that recall is estimated from."""

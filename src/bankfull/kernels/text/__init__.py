@@ -1,0 +1,1 @@
+"""Loops that read numbers from text, exactly."""
