@@ -123,9 +123,7 @@ def test_differential_a_masked_row_is_one_with_null_keys(policy: str) -> None:
             assert counts.stored + counts.copies == plain.stored
             lost = counts.shed + counts.evicted + counts.copies_lost
             assert lost == plain.shed + plain.evicted > counts.shed + counts.evicted > 0
-        shedding = state.stage(BoundedJoin)
-        assert shedding is not None
-        for name, classes in shedding.lost_by_importance().items():
+        for name, classes in state.ledger.lost_by_importance.items():
             counted = state.ledger.streams[name]
             assert sum(classes.get("evicted", {}).values()) == counted.evicted
             assert sum(classes.get("shed", {}).values()) == counted.shed
