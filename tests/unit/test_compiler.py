@@ -55,14 +55,80 @@ def test_compiling_is_said(
     assert not compiler.is_compiling()
 
 
-def test_kernels_of_changed_sources_are_not_reused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("BANKFULL_CACHE_DIR", str(tmp_path))
-    before = cache.cache_folder()
-    assert before == cache.cache_folder()
-    monkeypatch.setattr(cache, "_sources_digest", lambda: "0" * 16)
-    assert cache.cache_folder() != before
+#: A kernel in a package of its own, and all that its code is made from: a helper and a constant in
+#: another file, a rule in a third, a record, and a user's plain function.
+PACKAGE = {
+    "state.py": "from typing import NamedTuple\nclass Mine(NamedTuple):\n    weight: int\n",
+    "helper.py": """
+from bankfull.kernels.compiler import hook, inlined
+from .numbers import FACTOR
+@inlined
+def scaled(number):
+    return FACTOR * number
+@hook
+def worth(policy, number):
+    return 0
+""",
+    "numbers.py": "FACTOR = 10\n",
+    "rules.py": """
+from bankfull.kernels.compiler import rule
+from . import helper
+from .state import Mine
+@rule(helper.worth, Mine)
+def _worth(policy, number):
+    return policy.weight + number
+""",
+    "loop.py": """
+from bankfull.kernels.compiler import kernel
+from . import helper, rules
+@kernel
+def total(policy, number):
+    return helper.scaled(number) + helper.worth(policy, number)
+""",
+}
+CHANGES = [
+    ("numbers.py", "10", "20"),
+    ("helper.py", "FACTOR * number", "FACTOR * number + 1"),
+    ("rules.py", "policy.weight + number", "policy.weight - number"),
+    ("loop.py", "+ helper.worth", "- helper.worth"),
+]
+
+
+@compiled_only
+def test_kernels_of_changed_sources_are_not_reused(tmp_path: Path) -> None:
+    """Whatever a kernel was made from, in whatever file: a change gives new machine code."""
+    package, kept = tmp_path / "somewhere", tmp_path / "kept"
+    package.mkdir()
+    kept.mkdir(mode=0o700)
+    tmp_path.chmod(0o700)
+    (package / "__init__.py").touch()
+    for name, text in PACKAGE.items():
+        (package / name).write_text(text)
+    asked = "from somewhere import loop, state; print(loop.total(state.Mine(3), 7))"
+
+    def answer() -> tuple[int, int]:
+        place = {"BANKFULL_CACHE_DIR": str(kept), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", asked],
+            cwd=tmp_path,
+            env={**os.environ, **place},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return int(done.stdout), len(list(kept.rglob("*total-*.nbc")))
+
+    assert answer() == (80, 1)
+    assert answer() == (80, 1)  # the code on disk is used
+    expected = [150, 151, 137, 145]
+    for number, (name, before, after) in enumerate(CHANGES):
+        path = package / name
+        assert before in path.read_text()
+        path.write_text(path.read_text().replace(before, after))
+        assert answer() == (expected[number], number + 2), f"{name} has changed"
+    with (package / "helper.py").open("a") as file:
+        file.write("# A comment changes nothing.\n")
+    assert answer() == (145, len(CHANGES) + 1)
 
 
 @compiled_only

@@ -4,8 +4,8 @@ The compiler's own cache would do us harm in three ways. It looks at the file of
 a change in a helper's file would leave the old machine code in use. It has one index a function:
 two processes that compile for different policies at the same time overwrite each other's and may
 hand out the wrong code; and who reads an index that names a user's own policy must be able to
-import it. Here the folder is named by a digest of all our sources, and every signature has an index
-of its own, named by the files of a user's rules where there are any (``docs/decisions/0003``).
+import it. Here every signature has an index of its own, named by a digest of all that its code was
+made from (``dependencies.py``, ``docs/decisions/0003``).
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ import numba
 from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from bankfull.kernels import folders
+from bankfull.kernels import dependencies, folders
 
 #: After so many newly compiled kernels a process looks again how large the folders are.
 _TIDY_EVERY = 64
-#: Files with rules that are not ours: for each type of a policy's state, their paths and contents.
-_FOREIGN: dict[type, dict[str, bytes]] = {}
 
 
 class KernelCache(FunctionCache):
@@ -46,8 +44,8 @@ class KernelCache(FunctionCache):
     def _file(self, signature: Any) -> Any:
         return IndexDataCacheFile(  # type: ignore[no-untyped-call]
             self._cache_path,
-            f"{self._impl.filename_base}-{_digest(signature)}",
-            self._impl.locator.get_source_stamp(),
+            f"{self._impl.filename_base}-{_digest(self._py_func, signature)}",
+            "",  # the name says it all; the time of a file says nothing
         )
 
 
@@ -63,24 +61,17 @@ def keep(compiled: Any) -> None:
         config.CACHE_DIR = before
 
 
-def depend_on(function: Callable[..., Any], kind: type) -> None:
-    """Keep kernels for a type of policy under a name that changes when a function's file does."""
-    path = Path(function.__code__.co_filename)
-    if Path(__file__).parents[1] not in path.parents:
-        source = path.read_bytes() if path.is_file() else function.__code__.co_code
-        _FOREIGN.setdefault(kind, {})[str(path)] = source
-
-
 def cache_folder() -> str:
-    """Return the writable folder for kernels of exactly these sources, or "" without one."""
-    return folders.settle(f"kernels-{_sources_digest()}")
+    """Return the writable folder for kernels that are compiled in this way, or "" without one."""
+    config: Any = numba.config
+    # Code that looks at bounds is another; the compiler does not tell the two apart.
+    checked = "-bounds" if config.BOUNDSCHECK else ""
+    return folders.settle(f"kernels-{numba.__version__}{checked}")
 
 
-def _digest(signature: Any) -> str:
+def _digest(function: Callable[..., Any], signature: Any) -> str:
     digest = hashlib.blake2b(str(signature).encode(), digest_size=8)
-    for kind in _kinds(signature):
-        for _, source in sorted(_FOREIGN.get(kind, {}).items()):
-            digest.update(kind.__module__.encode() + b"\0" + source)
+    digest.update(dependencies.digest(function, _kinds(signature)).encode())
     return digest.hexdigest()
 
 
@@ -91,17 +82,6 @@ def _kinds(given: Any) -> Iterator[type]:
             yield one.instance_class
         if isinstance(one, types.BaseTuple):
             yield from _kinds(one)
-
-
-def _sources_digest() -> str:
-    config: Any = numba.config
-    # Code that looks at bounds is another; the compiler does not tell the two apart.
-    digest = hashlib.blake2b(b"bounds" * bool(config.BOUNDSCHECK), digest_size=8)
-    here = Path(__file__).parent
-    sources = [path for path in here.rglob("*.py") if path.name != "folders.py"]  # only says where
-    for path in sorted([*sources, *here.parent.glob("policies/*.py")]):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
 
 
 FOLDER = cache_folder()

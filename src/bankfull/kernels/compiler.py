@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bankfull.errors import BankfullError
 from bankfull.kernels import cache
+from bankfull.kernels.dependencies import RULES
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -102,7 +103,7 @@ def hook(stub: Function) -> Function:
 
     options: Any = {**_OPTIONS, **_UNWRAPPED, "forceinline": True}
     overload(dispatch, jit_options=options, strict=False)(choose)
-    _RULES[dispatch] = rules
+    RULES[dispatch] = rules
     return cast(Function, dispatch)
 
 
@@ -122,11 +123,12 @@ def only_where(flag: Callable[..., bool]) -> Callable[[Function], Function]:
             return -1
 
         def choose(policy: Any, *arguments: Any) -> Any:
-            says = _RULES[flag].get(getattr(policy, "instance_class", None))
+            says = RULES[flag].get(getattr(policy, "instance_class", None))
             return function if says is not None and says(None) else nothing
 
         options: Any = {**_OPTIONS, **_UNWRAPPED, "forceinline": True}
         overload(dispatch, jit_options=options, strict=False)(choose)
+        dispatch.flag = flag  # type: ignore[attr-defined]  # for ``dependencies.py``
         return cast(Function, dispatch)
 
     return decorate
@@ -135,9 +137,7 @@ def only_where(flag: Callable[..., bool]) -> Callable[[Function], Function]:
 def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]:
     """Say what a hook does for policies of one type (a named tuple).
 
-    The compiler tells two named tuples apart by their names alone, so names must differ. A file of
-    rules that is not ours is part of the name that their kernels are kept under: who changes it
-    gets new ones.
+    The compiler tells two named tuples apart by their names alone, so names must differ.
     """
     other = _KINDS.setdefault(kind.__name__, kind)
     if (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
@@ -147,15 +147,13 @@ def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]
         )
 
     def register(function: Function) -> Function:
-        _RULES[stub][kind] = function
-        cache.depend_on(function, kind)
+        RULES[stub][kind] = function
         return function
 
     return register
 
 
 _KINDS: dict[str, type] = {}
-_RULES: dict[Callable[..., Any], dict[Any, Callable[..., Any]]] = {}
 
 
 class _Notice(event.Listener):

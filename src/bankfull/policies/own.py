@@ -12,7 +12,6 @@ from bankfull.kernels.bounded import hooks
 from bankfull.kernels.bounded.memory import (
     Memory,
 )
-from bankfull.kernels.cache import depend_on
 from bankfull.kernels.compiler import plain, rule
 from bankfull.policies.registry import Policy, Shape
 from bankfull.spec import Keep
@@ -40,7 +39,6 @@ def policy_of(function: Worth) -> type[Policy]:
     state.__module__, state.__qualname__ = __name__, name
     globals()[name] = state  # compiled code names it when it is read back
     worth: Any = plain(function)
-    depend_on(getattr(function, "py_func", function), state)
 
     def weigh(policy: Any, memory: Memory, slot: int, time: int) -> None:
         memory.slots[slot].priority = worth(memory, slot, time)

