@@ -61,6 +61,12 @@ PAIRS |= {
 }
 
 
+def test_every_policy_has_a_twin() -> None:
+    """A policy whose decisions nobody repeats naively is not tested."""
+    assert {type(ours).name for ours, _ in PAIRS.values()} == set(POLICIES)
+    assert set(POLICIES) <= set(TWINS)
+
+
 class World:
     """Random streams over a few joins, and a budget."""
 
