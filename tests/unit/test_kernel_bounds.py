@@ -1,4 +1,4 @@
-"""Kernels under a budget with every array access checked, and how a budget is divided.
+"""Kernels with every array access checked, and how a budget is divided.
 
 Compiled kernels do not look whether an index lies within its array. Here they do, in a process of
 its own: the compiler reads NUMBA_BOUNDSCHECK once, and what it compiles so is kept elsewhere.
@@ -88,10 +88,34 @@ for memory in (bf.tuples(3), bf.tuples(50), "8 KB") if deep else ():
 print("done")
 """
 
+#: Numbers, and what looks like them, cut off at any character: the arrays end where the text does.
+_NUMBERS = """
+import random
+import pyarrow as pa
+from bankfull.runtime.embedded.files.numbers import depth, read, unproven
+
+dice = random.Random(3)
+for _ in range(20_000):
+    text = "".join(dice.choices('0123456789.eE+-"[]{}:,x\\\\ \\n', k=dice.randint(0, 40)))
+    digits = str(dice.getrandbits(dice.randint(1, 90)))
+    number = f"{digits[:3]}.{digits[3:]}e{dice.randint(-400, 400)}"[: dice.randint(1, 40)]
+    for cell in (text, number, digits):
+        cells = pa.array(["7", None, cell]).slice(dice.randint(0, 2))
+        read(cells, pa.int64()), read(cells, pa.float64())
+    lines = f"[{text} {number}".encode()
+    depth(lines), unproven(lines), unproven(lines, whole=False)
+assert len(unproven(b"9007199254740993 " * 3000)) == 3000
+print("done")
+"""
+
 
 def _run_checked(policy: str, on_sets: bool, deep: bool = False) -> None:
+    _check(_RUN, policy, str(on_sets), str(deep))
+
+
+def _check(program: str, *arguments: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _RUN, policy, str(on_sets), str(deep)],
+        [sys.executable, "-c", program, *arguments],
         env={**os.environ, "NUMBA_BOUNDSCHECK": "1"},
         capture_output=True,
         text=True,
@@ -105,6 +129,11 @@ def _run_checked(policy: str, on_sets: bool, deep: bool = False) -> None:
 def test_kernels_stay_within_their_arrays() -> None:
     """One policy here, the rest in the soak: compiling is what this takes."""
     _run_checked("fifo", on_sets=False)
+
+
+@pytest.mark.slow
+def test_kernels_that_read_numbers_stay_within_their_arrays() -> None:
+    _check(_NUMBERS)
 
 
 @pytest.mark.soak
