@@ -17,7 +17,7 @@ import pytest
 
 import bankfull as bf
 from bankfull.assemble import assemble
-from bankfull.core import start
+from bankfull.core import Batch, Budget, start, step
 from bankfull.core.share import Share
 from bankfull.errors import PlanError
 from bankfull.kernels.budget import share_out
@@ -185,3 +185,46 @@ def test_a_part_of_a_budget_is_divided_whole(split: Any) -> None:
         parts = state.shedding.memory.buffers.capacity
         assert parts.sum() == whole
         assert parts.min() >= 1
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda index: _shorten(index.logs[0].times, "data"),
+        lambda index: _shorten(index.codes[1], "data"),
+        lambda index: _shorten(index.results, "joined"),
+        lambda index: index.clock.cursor.__setitem__(0, 99),
+        lambda index: setattr(index, "table", index.table._replace(heads=index.table.heads[:3])),
+        lambda index: _shorten(index.sides[0].items, "data"),
+        lambda index: _shorten(index.sides[1].sizes, "data"),
+        lambda index: _replace_lists(index, "stop"),
+    ],
+    ids=["times", "codes", "results", "cursor", "table", "items", "sizes", "lists"],
+)
+def test_sizes_are_asserted_on_entry(damage: Any, request: pytest.FixtureRequest) -> None:
+    """An array that is too short is noticed before a kernel without bounds checks sees it."""
+    rows = pa.table({"k": [1, 2], "t": [1, 2], "tags": [[1], [2, 3]]})
+    on_sets = request.node.callspec.id in ("items", "sizes", "lists")
+    joined = bf.join(
+        *(bf.stream(rows, time="t", name=name) for name in "ab"),
+        on=bf.overlap("tags", at_least=1) if on_sets else "k",
+        within=5,
+    )
+    state = start(assemble(joined.query, dict.fromkeys("ab", rows.schema)))
+    batch = Batch({"a": rows.to_batches()[0], "b": rows.to_batches()[0]})
+    state = step(state, batch, Budget()).state
+    index: Any = state.indexes[0]
+    index.advance([9, 9], 16)
+    damage(index)
+    with pytest.raises(AssertionError):
+        index.advance([9, 9], 16)
+
+
+def _shorten(owner: Any, name: str) -> None:
+    setattr(owner, name, getattr(owner, name)[:-1])
+
+
+def _replace_lists(index: Any, name: str) -> None:
+    lists = index.sides[0].lists
+    index.sides[0].lists = lists._replace(**{name: getattr(lists, name)[:-1]})
