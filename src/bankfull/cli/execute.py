@@ -137,6 +137,7 @@ def opened(job: Job, overwrite: bool = False) -> Iterator[Execution]:
 
 def _open(job: Job, name: str, taken: Input, quarantine: Quarantine) -> Source | Folder:
     types = {column: _type(name, column, kind) for column, kind in taken.types.items()}
+    keys = {column for columns in _compared(job) for stream, column in columns if stream == name}
 
     def open_file(path: str) -> Source:
         return open_source(
@@ -145,6 +146,7 @@ def _open(job: Job, name: str, taken: Input, quarantine: Quarantine) -> Source |
             time=job.query.stream(name).time,
             types=types,
             delimiter=taken.delimiter,
+            keys=keys,
             on_unreadable=None if job.query.strict else quarantine.unreadable,
         )
 
@@ -156,11 +158,8 @@ def _open(job: Job, name: str, taken: Input, quarantine: Quarantine) -> Source |
 
 def _settle(job: Job, sources: dict[str, Source | Folder]) -> None:
     """Give times and keys without a value the type of those they are compared with."""
-    compared = [[(stream.name, stream.time) for stream in job.query.streams]]
-    for join in job.query.joins:
-        for sides in zip(*map(_columns, join.predicate.sides), strict=True):
-            compared.append(list(zip(join.streams, sides, strict=True)))
-    for columns in compared:
+    times = [(stream.name, stream.time) for stream in job.query.streams]
+    for columns in (times, *_compared(job)):
         known = [
             sources[name].schema.field(column).type
             for name, column in columns
@@ -169,6 +168,15 @@ def _settle(job: Job, sources: dict[str, Source | Folder]) -> None:
         for name, column in columns:
             if known:
                 sources[name].settle({column: known[0]})
+
+
+def _compared(job: Job) -> list[list[tuple[str, str]]]:
+    """Return the columns that are compared with each other, each with its stream."""
+    return [
+        list(zip(join.streams, sides, strict=True))
+        for join in job.query.joins
+        for sides in zip(*map(_columns, join.predicate.sides), strict=True)
+    ]
 
 
 def _columns(side: str | tuple[str, ...]) -> tuple[str, ...]:
