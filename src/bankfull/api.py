@@ -127,7 +127,7 @@ def join(
     if len({id(given) for given in streams}) < len(streams):
         raise SpecError(
             "join() got the same stream twice: to join a stream with itself make two streams of "
-            "its source, with different names"
+            "its source, with different names; what can be read once, such as a reader, make twice"
         )
     specs = _name_streams(streams)
     described = Join(
