@@ -30,6 +30,10 @@ def _lists(items: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays([0, 1, 2, 3], items)
 
 
+def _views(items: pa.Array) -> pa.Array:
+    return pa.ListViewArray.from_arrays([2, 0, 1], [1, 2, 1], items)  # in any order, and shared
+
+
 def _structs(items: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays([items], ["x"], mask=pa.array([False, False, True]))
 
@@ -52,6 +56,7 @@ FORMS = {
     for what, wrap in (
         ("plain", lambda items: items),
         ("list of", _lists),
+        ("views of", _views),
         ("struct of", _structs),
         ("map of", _maps),
         ("fixed list of", lambda items: pa.FixedSizeListArray.from_arrays(items, 1)),
