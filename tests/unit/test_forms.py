@@ -85,6 +85,22 @@ def test_every_form_is_a_key(name: str) -> None:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.parametrize("kind", ["list", "struct", "fixed"])
+def test_keys_that_differ_in_nullability_are_compared(kind: str) -> None:
+    """Spark says of every array whether it may hold nulls, and two tables rarely agree."""
+
+    def keys(nullable: bool) -> pa.Array:
+        inner = pa.field("x", pa.int64(), nullable)
+        if kind == "struct":
+            return pa.array([{"x": 1}, {"x": 2}, {"x": 3}], pa.struct([inner]))
+        whole = pa.list_(inner) if kind == "list" else pa.list_(inner, 1)
+        return pa.array([[1], [2], [3]], whole)
+
+    assert _joined({"k": keys(True)}, {"k": keys(False)}).num_rows == 3
+    assert _joined({"k": keys(False)}, {"k": keys(False)}).num_rows == 3
+
+
+@pytest.mark.uncompiled
 def test_a_key_that_the_other_type_cannot_hold_equals_nothing() -> None:
     seconds = pa.array([0, 10**12, 1], pa.timestamp("s"))
     nanoseconds = pa.array([0, 1, 10**9], pa.timestamp("ns"))
