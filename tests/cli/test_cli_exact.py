@@ -179,6 +179,7 @@ def test_a_column_first_seen_after_the_first_block_is_told(
         ("t,k\n", "t,k\n2024-01-01T00:00:00Z,x\n"),
         ("t,k,note\n,,\n", '{"t":1,"k":7}\n'),
         ('{"t":null,"k":null}\n', "t,k\n1,7\n"),
+        ("t,k\n", "t,k\n"),
     ],
 )
 def test_a_file_without_values_takes_the_types_of_the_other(

@@ -17,6 +17,7 @@ from bankfull.cli.folder import Folder
 from bankfull.cli.jobfile import File, Input, Job
 from bankfull.errors import PlanError, SpecError
 from bankfull.runtime.embedded.files import STANDARD, Sink, Source, open_sink, open_source
+from bankfull.spec import Ticks
 
 _PENDING_MAX = 10_000
 _DECIMAL = re.compile(r"decimal128\(\s*(\d+)\s*,\s*(\d+)\s*\)")
@@ -165,9 +166,18 @@ def _settle(job: Job, sources: dict[str, Source | Folder]) -> None:
             for name, column in columns
             if column in sources[name].schema.names and column not in sources[name].undecided
         ]
+        if columns is times and not known and _counts_ticks(job):
+            known = [pa.int64()]
         for name, column in columns:
             if known:
                 sources[name].settle({column: known[0]})
+
+
+def _counts_ticks(job: Job) -> bool:
+    """Whether a window or a bound is a number, so that times are numbers too."""
+    lengths = [length for join in job.query.joins for length in join.windows]
+    lengths += [stream.late for stream in job.query.streams]
+    return any(isinstance(length, Ticks) and length.count > 0 for length in lengths)
 
 
 def _compared(job: Job) -> list[list[tuple[str, str]]]:
