@@ -88,10 +88,11 @@ def _inexact(
         for start, end in unproven(block, whole=_large(table, floats))
         if _is_rounded(block[start:end].decode())
     ]
+    if not suspect:
+        return
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-    numbers = np.unique(np.searchsorted(ends, np.array(suspect, np.int64)))
-    lines = block.split(b"\n") if len(numbers) else []
-    for line in numbers.tolist():
+    lines = block.split(b"\n")
+    for line in np.unique(np.searchsorted(ends, np.array(suspect, np.int64))).tolist():
         row = _loaded(lines[line])
         for name in floats:
             for token, nested in _tokens(row.get(name), wire.field(name).type, False):
