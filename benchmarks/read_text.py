@@ -76,7 +76,7 @@ def duck(path: Path) -> int:
     with duckdb.connect(config={"threads": 1}) as database:
         read = "read_csv" if path.suffix == ".csv" else "read_json"
         more = ", format='newline_delimited'" if path.suffix == ".jsonl" else ""
-        found = database.execute(f"SELECT * FROM {read}('{path}'{more})")
+        found = database.sql(f"SELECT * FROM {read}('{path}'{more})")
         return int(found.to_arrow_table().num_rows)
 
 

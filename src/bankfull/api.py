@@ -5,10 +5,11 @@ Every function here only reads what a person wrote and hands a spec to the layer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import isfunction
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any
 
 from bankfull.assemble import assemble
@@ -127,7 +128,7 @@ def join(
     if len({id(given) for given in streams}) < len(streams):
         raise SpecError(
             "join() got the same stream twice: to join a stream with itself make two streams of "
-            "its source, with different names"
+            "its source, with different names; what can be read once, such as a reader, make twice"
         )
     specs = _name_streams(streams)
     described = Join(
@@ -256,6 +257,9 @@ def session(name: str = "bankfull", master: str | None = None, **config: object)
     """Return a Spark session set up for the join; see ``bankfull.runtime.spark``."""
     from bankfull.runtime.spark.session import session as make
 
+    checks.text("name", name)
+    if master is not None:
+        checks.text("master", master)
     return make(name, master, **config)
 
 
@@ -263,6 +267,12 @@ def listen(spark: Any, to: Any) -> Any:
     """Report every micro-batch of a session's joins to a file (lines of JSON) or a function."""
     from bankfull.runtime.spark import listen as add
 
+    if not hasattr(getattr(spark, "streams", None), "addListener"):
+        raise SpecError(f"listen() got a {type(spark).__name__}: give a Spark session")
+    if isinstance(to, PathLike):
+        to = fspath(to)
+    if not isinstance(to, str):
+        checks.function("to", to)
     return add(spark, to)
 
 
@@ -275,7 +285,8 @@ def metrics(progress: Any) -> dict[str, Any]:
             f"metrics() got a {type(progress).__name__}: give a query's progress, e.g. "
             "query.lastProgress"
         )
-    return counted_metrics(progress)
+    with _read_as("metrics", "a query's progress"):
+        return counted_metrics(progress)
 
 
 def recall(metrics: Any) -> Any:
@@ -292,7 +303,8 @@ def recall(metrics: Any) -> Any:
             f"recall() got a {type(metrics).__name__}: give the observed metrics called bankfull, "
             'e.g. query.lastProgress["observedMetrics"]["bankfull"]'
         )
-    return recall_of(found)
+    with _read_as("recall", "the observed metrics of a join"):
+        return recall_of(found)
 
 
 def finish(joined: Any, checkpoint: str | PathLike[str]) -> Any:
@@ -307,8 +319,19 @@ def finish(joined: Any, checkpoint: str | PathLike[str]) -> Any:
     """
     from bankfull.runtime.spark import finish_frames
 
-    folder = checkpoint if isinstance(checkpoint, str) else str(checkpoint)
+    folder = str(checkpoint) if isinstance(checkpoint, PathLike) else checkpoint
     return finish_frames(joined, checks.text("checkpoint", folder))
+
+
+@contextmanager
+def _read_as(function: str, what: str) -> Iterator[None]:
+    """Say in words that something has another shape than Spark gives it."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise SpecError(
+            f"{function}() got what is not {what} ({error!r}): give it as Spark returned it"
+        ) from error
 
 
 def rows(count: int) -> Rows:
@@ -409,6 +432,7 @@ __all__ = [
     "BoundStream",
     "Joined",
     "equal",
+    "finish",
     "join",
     "joins",
     "listen",

@@ -90,6 +90,19 @@ def test_nested_numbers_too(tmp_path: Path) -> None:
     assert told[0].startswith("line 2: 9007199254740993 in column 'n' would be rounded as list<")
 
 
+def test_nested_keys_are_compared_as_written(tmp_path: Path) -> None:
+    """Where rows are compared, two spellings of one double are two numbers: one of them is told."""
+    for wrap in ("[%s,1]", '{"x":%s}', '[{"x":[%s]}]'):
+        left, right = (
+            '{"t":1,"k":%s}\n' % (wrap % token) for token in ("0.1", "0.1" + "0" * 15 + "1")
+        )
+        code, stdout, stderr = run(_job(tmp_path, left, right), "-q")
+        assert code == 0, stderr
+        assert not stdout
+        code, stdout, stderr = run(_job(tmp_path, left, left), "-q")
+        assert stdout.count("0.1") == 2
+
+
 def test_a_type_that_is_given_may_round(tmp_path: Path) -> None:
     for form, line in (("csv", "t,n\n1,9007199254740993\n"), ("jsonl", '{"t":1,"n":1.5}\n')):
         (tmp_path / form).write_text(line)
@@ -166,6 +179,7 @@ def test_a_column_first_seen_after_the_first_block_is_told(
         ("t,k\n", "t,k\n2024-01-01T00:00:00Z,x\n"),
         ("t,k,note\n,,\n", '{"t":1,"k":7}\n'),
         ('{"t":null,"k":null}\n', "t,k\n1,7\n"),
+        ("t,k\n", "t,k\n"),
     ],
 )
 def test_a_file_without_values_takes_the_types_of_the_other(
@@ -209,6 +223,15 @@ def test_a_bad_value_that_refuses_nothing_is_noted(tmp_path: Path) -> None:
     assert "row 22 has '?'" in notes[0]
     code, _, stderr = run(file, "--overwrite")
     assert f"note: {notes[0]}" in stderr
+
+
+def test_numbers_that_stay_text_are_noted(tmp_path: Path) -> None:
+    """They are compared as they are spelt, which a reader of the result should know."""
+    left = "t,k\n1,2.50\n1,1e5000\n"
+    code, stdout, stderr = run(_job(tmp_path, left, left.replace("2.50", "2.5")))
+    assert code == 0
+    assert stdout.count("1e5000") == 2
+    assert stderr.count("is read as text and compared as it is spelt") == 2
 
 
 def test_rows_are_numbered_as_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

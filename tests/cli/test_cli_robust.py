@@ -170,6 +170,7 @@ def _shell(folder: Path, options: str) -> subprocess.CompletedProcess[bytes]:
         ("run join.toml <&- 2>&-", 0, b""),
         ("run join.toml 2>/dev/full", 1, b""),
         ("--help >/dev/full", 1, b"No space left on device"),
+        ("lab list --json >/dev/full", 1, b"standard output cannot be written: No space"),
     ],
 )
 def test_closed_and_full_streams(tmp_path: Path, options: str, code: int, message: bytes) -> None:

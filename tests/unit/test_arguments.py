@@ -19,6 +19,7 @@ import pytest
 import bankfull as bf
 from bankfull.errors import BankfullError, PlanError, SpecError
 from bankfull.policies import POLICIES
+from bankfull.runtime.spark import report
 from bankfull.testing import check_policy
 
 TABLE = pa.table({"t": [1], "k": [1], "v": [1.0], "tags": [[1]]})
@@ -87,6 +88,32 @@ def test_junk_is_refused_in_words(name: str) -> None:
     assert refused
     assert max(map(len, refused)) < 800
     assert set(GOOD) | NOT_TRIED == set(bf.__all__)
+
+
+def test_junk_within_metrics_is_refused() -> None:
+    """What Spark observed is a dictionary of dictionaries, any of which may be something else."""
+    numbers = dict.fromkeys(report._WATCHED_NAMES, 1.0)
+    refused = 0
+    for junk in JUNK:
+        tried: list[Callable[[], Any]] = [
+            partial(bf.metrics, {"observedMetrics": junk}),
+            partial(bf.metrics, {"observedMetrics": {"bankfull": junk}}),
+            partial(bf.recall, {"watched": junk}),
+            partial(bf.finish, plain(), junk),
+            partial(bf.finish, junk, "checkpoint"),
+            partial(bf.listen, junk, print),
+            *(partial(bf.recall, {"watched": {**numbers, name: junk}}) for name in numbers),
+            *(
+                partial(bf.metrics, {"observedMetrics": {"bankfull": {"ledger": {}, part: junk}}})
+                for part in ("ledger", "watched", "lost", "late")
+            ),
+        ]
+        for call in tried:
+            try:
+                call()
+            except BankfullError:
+                refused += 1
+    assert refused > 10 * len(JUNK)
 
 
 def test_junk_parameters_of_policies_are_refused() -> None:

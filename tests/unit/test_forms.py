@@ -30,6 +30,10 @@ def _lists(items: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays([0, 1, 2, 3], items)
 
 
+def _views(items: pa.Array) -> pa.Array:
+    return pa.ListViewArray.from_arrays([2, 0, 1], [1, 2, 1], items)  # in any order, and shared
+
+
 def _structs(items: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays([items], ["x"], mask=pa.array([False, False, True]))
 
@@ -52,6 +56,7 @@ FORMS = {
     for what, wrap in (
         ("plain", lambda items: items),
         ("list of", _lists),
+        ("views of", _views),
         ("struct of", _structs),
         ("map of", _maps),
         ("fixed list of", lambda items: pa.FixedSizeListArray.from_arrays(items, 1)),
@@ -77,6 +82,22 @@ def test_every_form_is_a_key(name: str) -> None:
     distinct = [repr(one) for one in values.to_pylist() if one is not None]
     expected = sum(distinct.count(one) for one in distinct)
     assert _joined({"k": values}, {"k": values}).num_rows == expected
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("kind", ["list", "struct", "fixed"])
+def test_keys_that_differ_in_nullability_are_compared(kind: str) -> None:
+    """Spark says of every array whether it may hold nulls, and two tables rarely agree."""
+
+    def keys(nullable: bool) -> pa.Array:
+        inner = pa.field("x", pa.int64(), nullable)
+        if kind == "struct":
+            return pa.array([{"x": 1}, {"x": 2}, {"x": 3}], pa.struct([inner]))
+        whole = pa.list_(inner) if kind == "list" else pa.list_(inner, 1)
+        return pa.array([[1], [2], [3]], whole)
+
+    assert _joined({"k": keys(True)}, {"k": keys(False)}).num_rows == 3
+    assert _joined({"k": keys(False)}, {"k": keys(False)}).num_rows == 3
 
 
 @pytest.mark.uncompiled

@@ -80,6 +80,36 @@ def test_a_stream_is_read_by_one_join() -> None:
         bf.join(shared, shared, on="k", within=5)
 
 
+def reader(table: pa.Table) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=1))
+
+
+@pytest.mark.parametrize("make", [reader, lambda table: iter([*reader(table)]), lambda table: (
+    batch for batch in reader(table)
+)], ids=["reader", "list iterator", "generator"])  # fmt: skip
+def test_what_can_be_read_once_is_not_divided_between_streams(make: Any) -> None:
+    """Each of two streams over one reader would get some of its batches, or none."""
+    source = make(ROWS)
+    sides = [bf.stream(source, time="t", name=name) for name in "ab"]
+    with pytest.raises(PlanError, match=r"'b' has a \w+ that another stream reads"):
+        bf.join(*sides, on="k", within=5).read_all()
+    other = bf.stream(ROWS, time="t", name="b")
+    source = make(ROWS)
+    first, second = (
+        bf.join(bf.stream(source, time="t", name="a"), other, on="k", within=5) for _ in range(2)
+    )
+    next(first)
+    with pytest.raises(PlanError, match="another stream reads"):
+        second.read_all()
+    source = make(ROWS)
+    first = bf.join(bf.stream(source, time="t", name="a"), other, on="k", within=5)
+    next(first)
+    if make is reader:  # whoever goes on from a snapshot may go on with the reader, too
+        second = bf.join(bf.stream(source, time="t", name="a"), other, on="k", within=5)
+        second.restore(first.snapshot())
+        second.read_all()
+
+
 def test_a_join_that_was_read_is_not_joined_to_others() -> None:
     joined = pair()
     next(joined)

@@ -1,4 +1,4 @@
-"""Kernels under a budget with every array access checked, and how a budget is divided.
+"""Kernels with every array access checked, and how a budget is divided.
 
 Compiled kernels do not look whether an index lies within its array. Here they do, in a process of
 its own: the compiler reads NUMBA_BOUNDSCHECK once, and what it compiles so is kept elsewhere.
@@ -17,9 +17,10 @@ import pytest
 
 import bankfull as bf
 from bankfull.assemble import assemble
-from bankfull.core import start
+from bankfull.core import Batch, Budget, start, step
 from bankfull.core.bounded.join import BoundedJoin
 from bankfull.core.bounded.share import Share
+from bankfull.core.exact.join import ExactJoin
 from bankfull.errors import PlanError
 from bankfull.kernels.bounded.budget import share_out
 from bankfull.kernels.bounded.records import BUFFER, records
@@ -89,10 +90,34 @@ for memory in (bf.tuples(3), bf.tuples(50), "8 KB") if deep else ():
 print("done")
 """
 
+#: Numbers, and what looks like them, cut off at any character: the arrays end where the text does.
+_NUMBERS = """
+import random
+import pyarrow as pa
+from bankfull.runtime.embedded.files.numbers import depth, read, unproven
+
+dice = random.Random(3)
+for _ in range(20_000):
+    text = "".join(dice.choices('0123456789.eE+-"[]{}:,x\\\\ \\n', k=dice.randint(0, 40)))
+    digits = str(dice.getrandbits(dice.randint(1, 90)))
+    number = f"{digits[:3]}.{digits[3:]}e{dice.randint(-400, 400)}"[: dice.randint(1, 40)]
+    for cell in (text, number, digits):
+        cells = pa.array(["7", None, cell]).slice(dice.randint(0, 2))
+        read(cells, pa.int64()), read(cells, pa.float64())
+    lines = f"[{text} {number}".encode()
+    depth(lines), unproven(lines), unproven(lines, whole=False)
+assert len(unproven(b"9007199254740993 " * 3000)) == 3000
+print("done")
+"""
+
 
 def _run_checked(policy: str, on_sets: bool, deep: bool = False) -> None:
+    _check(_RUN, policy, str(on_sets), str(deep))
+
+
+def _check(program: str, *arguments: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _RUN, policy, str(on_sets), str(deep)],
+        [sys.executable, "-c", program, *arguments],
         env={**os.environ, "NUMBA_BOUNDSCHECK": "1"},
         capture_output=True,
         text=True,
@@ -106,6 +131,11 @@ def _run_checked(policy: str, on_sets: bool, deep: bool = False) -> None:
 def test_kernels_stay_within_their_arrays() -> None:
     """One policy here, the rest in the soak: compiling is what this takes."""
     _run_checked("fifo", on_sets=False)
+
+
+@pytest.mark.slow
+def test_kernels_that_read_numbers_stay_within_their_arrays() -> None:
+    _check(_NUMBERS)
 
 
 @pytest.mark.soak
@@ -156,3 +186,46 @@ def test_a_part_of_a_budget_is_divided_whole(split: Any) -> None:
         parts = state.stage(BoundedJoin).memory.buffers.capacity
         assert parts.sum() == whole
         assert parts.min() >= 1
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda index: _shorten(index.logs[0].times, "data"),
+        lambda index: _shorten(index.codes[1], "data"),
+        lambda index: _shorten(index.results, "joined"),
+        lambda index: index.clock.cursor.__setitem__(0, 99),
+        lambda index: setattr(index, "table", index.table._replace(heads=index.table.heads[:3])),
+        lambda index: _shorten(index.sides[0].items, "data"),
+        lambda index: _shorten(index.sides[1].sizes, "data"),
+        lambda index: _replace_lists(index, "stop"),
+    ],
+    ids=["times", "codes", "results", "cursor", "table", "items", "sizes", "lists"],
+)
+def test_sizes_are_asserted_on_entry(damage: Any, request: pytest.FixtureRequest) -> None:
+    """An array that is too short is noticed before a kernel without bounds checks sees it."""
+    rows = pa.table({"k": [1, 2], "t": [1, 2], "tags": [[1], [2, 3]]})
+    on_sets = request.node.callspec.id in ("items", "sizes", "lists")
+    joined = bf.join(
+        *(bf.stream(rows, time="t", name=name) for name in "ab"),
+        on=bf.overlap("tags", at_least=1) if on_sets else "k",
+        within=5,
+    )
+    state = start(assemble(joined.query, dict.fromkeys("ab", rows.schema)))
+    batch = Batch({"a": rows.to_batches()[0], "b": rows.to_batches()[0]})
+    state = step(state, batch, Budget()).state
+    index: Any = state.stage(ExactJoin).indexes[0]
+    index.advance(16)
+    damage(index)
+    with pytest.raises(AssertionError):
+        index.advance(16)
+
+
+def _shorten(owner: Any, name: str) -> None:
+    setattr(owner, name, getattr(owner, name)[:-1])
+
+
+def _replace_lists(index: Any, name: str) -> None:
+    lists = index.sides[0].lists
+    index.sides[0].lists = lists._replace(**{name: getattr(lists, name)[:-1]})

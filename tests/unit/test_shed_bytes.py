@@ -20,7 +20,7 @@ def _texts(kind: pa.DataType, seed: int, rows: int) -> pa.Array:
     """Return short texts and, one in twenty, one four thousand times as long."""
     draw = random.Random(seed)
     values = ["x" * (20_000 if draw.random() < 0.05 else 5) for _ in range(rows)]
-    if pa.types.is_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_list_view(kind):
         return pa.array([[value, value] for value in values], kind)
     return pa.array(values).cast(kind)
 
@@ -55,7 +55,9 @@ def _peak(memory: str, on: object, tables: dict[str, pa.Table], cut: int) -> tup
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.large_string(), pa.string_view(), pa.list_(pa.string())], ids=str
+    "kind",
+    [pa.large_string(), pa.string_view(), pa.list_(pa.string()), pa.list_view(pa.string())],
+    ids=str,
 )
 def test_large_values_pay_for_themselves(kind: pa.DataType) -> None:
     tables = {

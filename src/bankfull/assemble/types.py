@@ -7,15 +7,18 @@ from functools import reduce
 import pyarrow as pa
 
 from bankfull.assemble.times import UNITS
-from bankfull.core.store.forms import bare_type
+from bankfull.core.store.forms import bare_type, may_be_null
 from bankfull.errors import PlanError
 
 Side = tuple[str, pa.Field]
 
 
 def _inner(kind: pa.DataType) -> pa.DataType:
-    """Look through extension types, dictionaries, runs and views, inside nested types too."""
-    return bare_type(kind)
+    """Look through extension types, dictionaries, runs and views, inside nested types too.
+
+    What may be null is no part of a type: another stream may remark otherwise on the same values.
+    """
+    return may_be_null(pa.schema([("key", bare_type(kind))])).field("key").type
 
 
 def key_type(sides: list[Side]) -> pa.DataType:

@@ -17,6 +17,7 @@ from bankfull.cli.folder import Folder
 from bankfull.cli.jobfile import File, Input, Job
 from bankfull.errors import PlanError, SpecError
 from bankfull.runtime.embedded.files import STANDARD, Sink, Source, open_sink, open_source
+from bankfull.spec import Ticks
 
 _PENDING_MAX = 10_000
 _DECIMAL = re.compile(r"decimal128\(\s*(\d+)\s*,\s*(\d+)\s*\)")
@@ -137,6 +138,7 @@ def opened(job: Job, overwrite: bool = False) -> Iterator[Execution]:
 
 def _open(job: Job, name: str, taken: Input, quarantine: Quarantine) -> Source | Folder:
     types = {column: _type(name, column, kind) for column, kind in taken.types.items()}
+    keys = {column for columns in _compared(job) for stream, column in columns if stream == name}
 
     def open_file(path: str) -> Source:
         return open_source(
@@ -145,6 +147,7 @@ def _open(job: Job, name: str, taken: Input, quarantine: Quarantine) -> Source |
             time=job.query.stream(name).time,
             types=types,
             delimiter=taken.delimiter,
+            keys=keys,
             on_unreadable=None if job.query.strict else quarantine.unreadable,
         )
 
@@ -156,19 +159,34 @@ def _open(job: Job, name: str, taken: Input, quarantine: Quarantine) -> Source |
 
 def _settle(job: Job, sources: dict[str, Source | Folder]) -> None:
     """Give times and keys without a value the type of those they are compared with."""
-    compared = [[(stream.name, stream.time) for stream in job.query.streams]]
-    for join in job.query.joins:
-        for sides in zip(*map(_columns, join.predicate.sides), strict=True):
-            compared.append(list(zip(join.streams, sides, strict=True)))
-    for columns in compared:
+    times = [(stream.name, stream.time) for stream in job.query.streams]
+    for columns in (times, *_compared(job)):
         known = [
             sources[name].schema.field(column).type
             for name, column in columns
             if column in sources[name].schema.names and column not in sources[name].undecided
         ]
+        if columns is times and not known and _counts_ticks(job):
+            known = [pa.int64()]
         for name, column in columns:
             if known:
                 sources[name].settle({column: known[0]})
+
+
+def _counts_ticks(job: Job) -> bool:
+    """Whether a window or a bound is a number, so that times are numbers too."""
+    lengths = [length for join in job.query.joins for length in join.windows]
+    lengths += [stream.late for stream in job.query.streams]
+    return any(isinstance(length, Ticks) and length.count > 0 for length in lengths)
+
+
+def _compared(job: Job) -> list[list[tuple[str, str]]]:
+    """Return the columns that are compared with each other, each with its stream."""
+    return [
+        list(zip(join.streams, sides, strict=True))
+        for join in job.query.joins
+        for sides in zip(*map(_columns, join.predicate.sides), strict=True)
+    ]
 
 
 def _columns(side: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -39,21 +39,22 @@ lab = typer.Typer(
 @lab.command("list")
 def list_experiments(json: Json = False) -> None:
     """List the experiments: what each varies, and what is claimed of it."""
-    from bankfull.lab import EXPERIMENTS
+    with refusals(json):
+        from bankfull.lab import EXPERIMENTS
 
-    if json:
-        print_json({"experiments": [one.describe() for one in EXPERIMENTS.values()]})
-        return
-    from rich.table import Table
+        if json:
+            print_json({"experiments": [one.describe() for one in EXPERIMENTS.values()]})
+            return
+        from rich.table import Table
 
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("experiment", "varied"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("claims", justify="right")
-    table.add_column("what")
-    for one in EXPERIMENTS.values():
-        table.add_row(one.key, one.varied, str(len(one.claims)), one.title)
-    results().print(table)
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for heading in ("experiment", "varied"):
+            table.add_column(heading, no_wrap=True)
+        table.add_column("claims", justify="right")
+        table.add_column("what")
+        for one in EXPERIMENTS.values():
+            table.add_row(one.key, one.varied, str(len(one.claims)), one.title)
+        results().print(table)
 
 
 @lab.command("run")

@@ -95,9 +95,11 @@ def run(
     Text files: the first 4 MB decide the columns and types, unless types gives them (int64,
     float64, decimal128(38, 2), string, bool, timestamp[us], timestamp[us, tz=UTC] and other
     Arrow types). Numbers are never rounded: a column that int64 or float64 cannot hold exactly
-    is a decimal, or else text. A row that does not fit, or has a column that the first 4 MB do
-    not have, is set aside and counted with its number. A file that exists is not written over
-    without --overwrite; nothing is left of a run that fails or is interrupted.
+    is a decimal, or else text, which is compared as it is spelt. Within lists and objects that
+    are not compared, a double may also be written with seventeen digits. A row that does not
+    fit, or has a column that the first 4 MB do not have, is set aside and counted with its
+    number. A file that exists is not written over without --overwrite; nothing is left of a run
+    that fails or is interrupted.
 
     --engine spark gives the same rows in the same types, in no particular order. Files are read
     and written by this process and staged in a temporary folder (TMPDIR), so this is for trying

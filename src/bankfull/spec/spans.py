@@ -79,7 +79,12 @@ class Rows:
     count: int
 
     def __post_init__(self) -> None:
-        if not _is_int(self.count) or not 0 < self.count < LONGEST:
+        if _is_int(self.count) and self.count >= LONGEST:
+            raise SpecError(
+                f"a window of {said(self.count)} rows is longer than any stream: give rows(n) with "
+                f"n below {LONGEST}, or a duration"
+            )
+        if not _is_int(self.count) or self.count <= 0:
             raise SpecError(
                 f"a window of {said(self.count)} rows holds nothing: give rows(n), n >= 1"
             )

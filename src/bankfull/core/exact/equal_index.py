@@ -59,6 +59,7 @@ class EqualIndex:
         """Process tuples; results whose codes agree but whose keys differ are dropped."""
         self.results.room(most)
         wind(self.clock, self.logs)
+        assert len(self.table.heads) == len(self.logs) << (64 - int(self.table.shift))
         out, joined = self.results.numbers, self.results.joined
         if len(self.logs) == 2:
             left, right = self._sides()

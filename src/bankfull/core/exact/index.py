@@ -82,6 +82,11 @@ def wind(clock: Clock, logs: list[Log]) -> None:
         clock.base[k] = log.lanes.base
         clock.end[k] = log.lanes.end
         clock.low[k] = max(clock.low[k], log.lanes.start)
+        # Compiled, the kernels do not look whether they stay within their arrays.
+        log.lanes.check()
+        first, last = log.lanes.base, log.lanes.base + log.lanes.capacity
+        assert first <= clock.low[k]
+        assert first <= clock.cursor[k] <= clock.end[k] <= last
 
 
 def rewind(clock: Clock, logs: list[Log]) -> None:
@@ -111,6 +116,7 @@ class Results:
         if self.joined.size < most:
             self.numbers = np.empty((len(self.numbers), most), np.int64)
             self.joined = np.empty(most, np.int64)
+        assert self.numbers.shape[1] == self.joined.size
 
     def found(self, count: int, compared: int, more: bool) -> Found:
         """Return the first ``count`` results."""

@@ -83,6 +83,14 @@ class SetSide:
                 entries=lists.entries, weights=lists.weights, used=lists.used
             )
 
+    def check(self, items: int) -> None:
+        """Assert the sizes that the kernels rely on: compiled, they do not look."""
+        lists = self.lists
+        assert len(lists.begin) == len(lists.stop) == len(lists.room) >= items
+        assert lists.used[0] <= len(lists.entries)
+        assert len(lists.weights) == (0 if self.weights is None else len(lists.entries))
+        self.flat.check()
+
     def repack(self) -> None:
         """Drop expired entries and give the lists fresh room, at least what was asked for."""
         lists = self.lists
@@ -221,6 +229,7 @@ class SetIndex:
             self.scratch = _new_scratch(rows, 2 * items)
         for own in self.sides:
             own.know(self.interner.known)
+            own.check(items)
 
 
 def _new_scratch(rows: int, items: int) -> setjoin.Scratch:

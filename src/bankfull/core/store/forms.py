@@ -30,6 +30,8 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.large_string()
     if pa.types.is_binary_view(kind):
         return pa.large_binary()
+    if _is_list_view(kind):
+        return plain_type(pa.large_list(kind.value_field))
     return _rebuilt(kind, plain_type)
 
 
@@ -69,6 +71,10 @@ def _rebuilt(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) ->
         return pa.list_(field(kind.value_field))
     if pa.types.is_large_list(kind):
         return pa.large_list(field(kind.value_field))
+    if pa.types.is_list_view(kind):
+        return pa.list_view(field(kind.value_field))
+    if pa.types.is_large_list_view(kind):
+        return pa.large_list_view(field(kind.value_field))
     if pa.types.is_fixed_size_list(kind):
         return pa.list_(field(kind.value_field), kind.list_size)
     if pa.types.is_map(kind):
@@ -102,6 +108,10 @@ def _nullable(field: pa.Field) -> pa.Field:
         kind = pa.list_(_nullable(kind.value_field))
     elif pa.types.is_large_list(kind):
         kind = pa.large_list(_nullable(kind.value_field))
+    elif pa.types.is_list_view(kind):
+        kind = pa.list_view(_nullable(kind.value_field))
+    elif pa.types.is_large_list_view(kind):
+        kind = pa.large_list_view(_nullable(kind.value_field))
     elif pa.types.is_map(kind):
         kind = pa.map_(_nullable(kind.key_field).type, _nullable(kind.item_field), kind.keys_sorted)
     return pa.field(field.name, kind, nullable=True)
@@ -125,9 +135,50 @@ def to_form(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return pc.run_end_encode(inner, run_end_type=kind.run_end_type)
     if pa.types.is_dictionary(kind):
         return _encoded(to_form(values, kind.value_type), kind)
+    if _is_list_view(given):
+        return to_form(_written_out(values), kind)
+    if _is_list_view(kind):
+        return _viewed(to_form(values, pa.large_list(kind.value_field)), kind)
     if pa.types.is_nested(kind) and given.id == kind.id:
         return _nested(values, kind)
     return values.cast(kind)
+
+
+def _is_list_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
+
+
+def _written_out(values: pa.Array) -> pa.Array:
+    """Write views of lists as lists, one behind the other.
+
+    Views share the items that they point to: taken from an array, few of them hold all its items.
+    """
+    kind, count = values.type, len(values)
+    alive = values.is_valid().to_numpy(zero_copy_only=False)
+    lengths = np.where(alive, values.sizes.to_numpy(zero_copy_only=False), 0).astype(np.int64)
+    starts = values.offsets.to_numpy(zero_copy_only=False)[:count].astype(np.int64)
+    used = lengths > 0
+    first, stop = 0, 0
+    if used.any():
+        first, stop = int(starts[used].min()), int((starts + lengths)[used].max())
+    offsets = np.append(0, np.cumsum(lengths))
+    places = np.arange(offsets[-1]) + np.repeat(starts - first - offsets[:-1], lengths)
+    items = values.values.slice(first, stop - first)
+    items = to_form(items, plain_type(items.type)).take(pa.array(places))
+    form = pa.large_list(kind.value_field.with_type(items.type))
+    return pa.LargeListArray.from_arrays(offsets, items, type=form, mask=pa.array(~alive))
+
+
+def _viewed(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Write lists as views of their items."""
+    array, index = pa.LargeListViewArray, "int64"
+    if pa.types.is_list_view(kind):
+        array, index = pa.ListViewArray, "int32"
+    offsets = values.offsets.to_numpy()
+    items = values.values.slice(offsets[0], offsets[-1] - offsets[0])
+    starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
+    parts = [pa.array(part.astype(index)) for part in (starts, lengths)]
+    return array.from_arrays(*parts, items, type=kind, mask=values.is_null())
 
 
 def _encoded(values: pa.Array, kind: pa.DataType) -> pa.Array:

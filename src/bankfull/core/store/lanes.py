@@ -94,6 +94,10 @@ class Lanes:
         for lane in self._lanes:
             lane.data = lane.data[:0].copy()
 
+    def check(self) -> None:
+        """Assert that every lane has an element for each tuple: compiled, kernels do not look."""
+        assert all(len(lane.data) == self.capacity for lane in self._lanes)
+
     def nbytes(self) -> int:
         """Bytes of all lanes."""
         return sum(lane.data.nbytes for lane in self._lanes)

@@ -60,6 +60,7 @@ class Joined:
         self._ready: deque[pa.RecordBatch] = deque()
         self._source_error: BankfullError | None = None
         self._ended = False
+        self._restored = False
         self._broken: BaseException | None = None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -151,6 +152,7 @@ class Joined:
         operator, waiting = split_parts(data, self.schema)
         self._state = restore(self.plan, operator)
         self._ready = deque(waiting)
+        self._restored = True
 
     def explain(self) -> str:
         """Describe what will run, in words."""
@@ -170,7 +172,7 @@ class Joined:
         """Make further results, or find that there are none."""
         if not self.started:
             for name, source in self._sources.items():
-                source.claim(self, name)
+                source.claim(self, name, self._restored)
             self.started = True
         if self._state.pending:
             self._take(step(self._state, Batch(), Budget()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
@@ -16,27 +17,47 @@ _KINDS = (
 )
 
 
+#: Readers and iterators that a join reads, by identity, as long as they are there; what cannot be
+#: referred to weakly is there as long as its source.
+_READ: WeakValueDictionary[int, object] = WeakValueDictionary()
+
+
 class Source:
     """Record batches of one stream, to be read by one join.
 
     A live source gives ``None`` while it has nothing: ``is_quiet`` until it gives a batch again.
+    ``origin`` is what the batches come from if that can be read once.
     """
 
-    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    def __init__(
+        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], origin: object = None
+    ) -> None:
         self.schema = schema
+        self._origin = origin
         self._batches: Iterator[pa.RecordBatch] = iter(batches)
         self._rest: pa.RecordBatch | None = None
         self.is_quiet = False
         self._reader: object = None
 
-    def claim(self, reader: object, name: str) -> None:
-        """Belong to a join; a second one would find nothing left to read."""
+    def claim(self, reader: object, name: str, goes_on: bool = False) -> None:
+        """Belong to a join; a second one would find nothing left to read, unless it ``goes_on``."""
         if self._reader is not None and self._reader is not reader:
             raise PlanError(
                 f"stream {name!r} is already read by another join, and can be read once: give "
                 "each join a stream of its own, or run them together with bf.joins(...)"
             )
         self._reader = reader
+        if self._origin is None:
+            return
+        if id(self._origin) in _READ and not goes_on:
+            raise PlanError(
+                f"stream {name!r} has a {type(self._origin).__name__} that another stream reads, "
+                "and it can be read once: give each stream one of its own, or a table"
+            )
+        try:
+            _READ[id(self._origin)] = self._origin
+        except TypeError:
+            _READ[id(self._origin)] = self
 
     def read(self, rows_max: int) -> pa.RecordBatch | None:
         """Return the next batch of at most ``rows_max`` rows, or None at the end."""
@@ -75,7 +96,7 @@ def as_source(given: object, name: str) -> Source:
     if isinstance(given, pa.Table):
         return Source(given.schema, given.to_batches())
     if isinstance(given, pa.RecordBatchReader):
-        return Source(given.schema, given)
+        return Source(given.schema, given, given)
     if _is_dataset(given):
         dataset: Any = given
         return Source(dataset.schema, dataset.to_batches())
@@ -166,4 +187,4 @@ def _from_iterable(given: Iterable[object], name: str) -> Source:
         yield first
         yield from batches
 
-    return Source(first.schema, all_batches())
+    return Source(first.schema, all_batches(), given if batches is given else None)

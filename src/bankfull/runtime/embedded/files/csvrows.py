@@ -83,6 +83,11 @@ def _type(block: _Block, name: str, reading: Reading) -> pa.DataType:
             f"has {doubt.cell!r}: to set such rows aside, give "
             f'types = {{{name} = "{doubt.kind}"}}'
         )
+    elif pa.types.is_string(kind) and text.are_numbers(cells):
+        reading.note(
+            f"column {name!r} of {reading.label} is read as text and compared as it is spelt: "
+            f'no type holds all its numbers exactly (or give types = {{{name} = "float64"}})'
+        )
     return kind
 
 

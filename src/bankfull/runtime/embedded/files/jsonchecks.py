@@ -20,6 +20,8 @@ from bankfull.runtime.embedded.files.numbers import unproven
 
 #: Columns of which a double would round a number: the decimal that holds them all.
 Leaves = dict[str, pa.DataType]
+#: Columns whose numbers must be exact, and whether rows are compared by them.
+Judged = dict[str, bool]
 
 
 class BadLines(Exception):  # noqa: N818 - caught by the reader, never shown
@@ -30,7 +32,7 @@ class BadLines(Exception):  # noqa: N818 - caught by the reader, never shown
         self.reasons = reasons
 
 
-def check(table: pa.Table, block: bytes, wire: pa.Schema, judged: set[str]) -> None:
+def check(table: pa.Table, block: bytes, wire: pa.Schema, judged: Judged) -> None:
     """Raise what is wrong with the lines of ``table`` that Arrow did not mind.
 
     ``judged`` are the columns whose numbers must be exact; of the others the user gave the type.
@@ -50,7 +52,7 @@ def check(table: pa.Table, block: bytes, wire: pa.Schema, judged: set[str]) -> N
 
 
 def inexact_leaves(
-    table: pa.Table, block: bytes, wire: pa.Schema, judged: set[str], found: Leaves
+    table: pa.Table, block: bytes, wire: pa.Schema, judged: Judged, found: Leaves
 ) -> bool:
     """Add to ``found`` the columns that need a decimal, as far as one can hold their numbers.
 
@@ -74,7 +76,7 @@ def inexact_leaves(
 
 
 def _inexact(
-    table: pa.Table, block: bytes, wire: pa.Schema, judged: set[str]
+    table: pa.Table, block: bytes, wire: pa.Schema, judged: Judged
 ) -> Iterator[tuple[int, str, str, bool]]:
     """Yield line, column, number and whether it is nested, of every number that is rounded."""
     floats = [field.name for field in wire if field.name in judged and _has(field.type, _is_float)]
@@ -86,14 +88,16 @@ def _inexact(
         for start, end in unproven(block, whole=_large(table, floats))
         if _is_rounded(block[start:end].decode())
     ]
+    if not suspect:
+        return
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-    numbers = np.unique(np.searchsorted(ends, np.array(suspect, np.int64)))
-    lines = block.split(b"\n") if len(numbers) else []
-    for line in numbers.tolist():
+    lines = block.split(b"\n")
+    for line in np.unique(np.searchsorted(ends, np.array(suspect, np.int64))).tolist():
         row = _loaded(lines[line])
         for name in floats:
             for token, nested in _tokens(row.get(name), wire.field(name).type, False):
-                exact = is_double_in_full if nested else is_double
+                # Two spellings of one double do no harm, unless they are compared.
+                exact = is_double_in_full if nested and not judged[name] else is_double
                 if not exact(token):
                     yield line, name, token, nested
 

@@ -97,7 +97,7 @@ def _parsed(block: bytes, line: int, wire: pa.Schema, reading: Reading) -> list[
         shown = given[:1_000].decode(errors="backslashreplace").strip()
         reading.complain(f"line {line + offset}", f"{why}: {shown}")
 
-    judged = {name for name in wire.names if name not in reading.types}
+    judged = reading.judged(wire.names)
 
     def parse(lines: bytes) -> pa.Table:
         table = _parse(lines, wire)
@@ -182,7 +182,7 @@ def _first(
             count = votes.setdefault(column.name, Counter())
             count[_as_read(column.type)] += part.table.num_rows
     wire = _schema(votes, reading)
-    judged = {name for name in wire.names if name not in reading.types}
+    judged = reading.judged(wire.names)
     # A double that would round a number of the first block is read as a decimal instead.
     leaves: Leaves = {}
     rounded = [inexact_leaves(part.table, part.lines, wire, judged, leaves) for part in parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,7 +32,8 @@ class Batches(NamedTuple):
 class Reading:
     """How to read one file: ``complain(where, why)`` hears of every row that cannot be read.
 
-    ``note`` collects remarks on how the file was understood.
+    ``note`` collects remarks on how the file was understood; ``keys`` are the columns that rows are
+    compared by.
     """
 
     label: str
@@ -41,6 +42,11 @@ class Reading:
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     delimiter: str = ","
     note: Callable[[str], None] = lambda _: None
+    keys: frozenset[str] = frozenset()
+
+    def judged(self, names: Iterable[str]) -> dict[str, bool]:
+        """Return the columns whose numbers must be exact, and whether rows are compared by them."""
+        return {name: name in self.keys for name in names if name not in self.types}
 
     def failure(self, error: object, advice: str) -> SourceError:
         """Say that the file as a whole cannot be read on."""

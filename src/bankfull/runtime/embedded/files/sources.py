@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -107,18 +107,28 @@ def open_source(
     time: str,
     types: Mapping[str, pa.DataType] | None = None,
     delimiter: str = ",",
+    keys: Iterable[str] = (),
     on_unreadable: Unreadable | None = None,
 ) -> Source:
     """Open ``path`` (``-`` for standard input) in one of ``FORMATS``.
 
     Rows of text that cannot be read are counted and handed to ``on_unreadable``; without it the
-    first one raises ``DataError``.
+    first one raises ``DataError``. Rows are compared by the columns ``keys``: different numbers
+    stay different there within lists and objects, too.
     """
     label = "standard input" if path == STANDARD else path
     try:
         file = _Counted.open(path)
         source = Source(label, file, on_unreadable)
-        reading = Reading(label, time, source.complain, types or {}, delimiter, source.notes.append)
+        reading = Reading(
+            label,
+            time,
+            source.complain,
+            types or {},
+            delimiter,
+            source.notes.append,
+            frozenset(keys),
+        )
         source.attach(_OPENERS[form](_unpacked(file, path, form), reading))
     except BankfullError:
         raise

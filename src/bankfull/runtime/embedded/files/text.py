@@ -127,6 +127,16 @@ def doubt_about(column: pa.Array) -> Doubt | None:
     return None
 
 
+def are_numbers(column: pa.Array) -> bool:
+    """Whether every cell of a column of text is a number, and there is one.
+
+    >>> are_numbers(pa.array(["1.5", "1e500"])), are_numbers(pa.array(["1", "x"]))
+    (True, False)
+    """
+    cells = _present(column)
+    return len(cells) > 0 and _all(cells, NUMBER)
+
+
 def convert(
     column: pa.Array, kind: pa.DataType, exactly: bool = True
 ) -> tuple[pa.Array, list[int]]:
