@@ -8,12 +8,14 @@ invented cases are as hostile as they claim: a property over empty joins proves 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bankfull as bf
 from bankfull import oracle
 from bankfull.spec import Equal, Join, Query, Stream, Ticks
 from bankfull.testing import (
@@ -46,6 +48,42 @@ def test_invariant_of_shared_streams(name: str) -> None:
         CHECKS[name](case)
 
     holds()
+
+
+def written(case: Case) -> Any:
+    """Write a case's query as a user would."""
+    query = case.query
+    streams = {
+        one.name: bf.stream(
+            case.tables[one.name],
+            name=one.name,
+            time=one.time,
+            late=one.late,
+            importance=one.importance,
+            unique=list(one.unique) or None,
+            idle=one.idle,
+        )
+        for one in query.streams
+    }
+    planned = [
+        bf.join(
+            *(streams[name] for name in join.streams),
+            on=join.predicate,
+            within=join.windows,
+            name=join.name,
+            search=join.search,
+            basic_window=query.basic_window,
+            strict=query.strict,
+        )
+        for join in query.joins
+    ]
+    return planned[0] if len(planned) == 1 else bf.joins(*planned)
+
+
+@given(st.one_of(cases(streams=(2, 3)), shared_cases()))
+def test_a_query_written_in_python_is_the_spec(case: Case) -> None:
+    """What ``bf.run`` takes is what ``bf.join`` and ``bf.joins`` make."""
+    assert written(case).query == case.query
 
 
 @given(cases(streams=(2, 3)), SEEDS)

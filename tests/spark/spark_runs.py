@@ -174,29 +174,8 @@ def read_sink(spark: Any, sink: Path, schema: pa.Schema) -> pa.Table:
 
 
 def joined(query: Query, frames: Mapping[str, Any], buckets: int | None = None) -> Any:
-    """Write a query as a user would, over these DataFrames."""
-    streams = {
-        stream.name: bf.stream(
-            frames[stream.name],
-            name=stream.name,
-            time=stream.time,
-            late=stream.late,
-            idle=stream.idle,
-        )
-        for stream in query.streams
-    }
-    planned = [
-        bf.join(
-            *(streams[name] for name in join.streams),
-            on=join.predicate,
-            within=join.windows,
-            name=join.name,
-            buckets=buckets,
-            overload=query.shed or "block",
-        )
-        for join in query.joins
-    ]
-    return planned[0] if len(planned) == 1 else bf.joins(*planned, buckets=buckets)
+    """Return a query over these DataFrames."""
+    return bf.run(query, frames, buckets=buckets)
 
 
 def words_of(error: BaseException | None) -> str:

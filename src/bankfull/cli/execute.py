@@ -219,40 +219,9 @@ def _advised(job: Job, sources: dict[str, Source | Folder]) -> Iterator[None]:
 
 def plan(job: Job, sources: dict[str, Any], on_quarantine: Any = None) -> Any:
     """Plan a job's join over what ``bf.stream`` takes: Arrow readers or Spark DataFrames."""
-    query = job.query
-    streams = {
-        stream.name: bf.stream(
-            sources[stream.name],
-            time=stream.time,
-            name=stream.name,
-            late=stream.late,
-            importance=stream.importance,
-            unique=stream.unique or None,
-            idle=stream.idle,
-        )
-        for stream in query.streams
-    }
-    several = len(query.joins) > 1
-    final = {
-        "overload": query.shed or "block",
-        "on_quarantine": on_quarantine,
-        "buckets": job.buckets,
-    }
-    joins = [
-        bf.join(
-            *(streams[name] for name in join.streams),
-            on=join.predicate,
-            within=join.windows,
-            name=join.name,
-            search=join.search,
-            basic_window=query.basic_window,
-            strict=query.strict,
-            order=job.order,
-            **({} if several else final),
-        )
-        for join in query.joins
-    ]
-    return bf.joins(*joins, **final) if several else joins[0]
+    if job.order is not None:
+        raise SpecError(f"order={job.order!r} is not in this version: leave it out")
+    return bf.run(job.query, sources, on_quarantine=on_quarantine, buckets=job.buckets)
 
 
 def _type(stream: str, column: str, kind: str) -> pa.DataType:

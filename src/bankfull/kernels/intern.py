@@ -1,7 +1,7 @@
 """Items as small numbers: every distinct value gets one, exactly (bytes are compared).
 
 An open-addressing table of item numbers over an arena of bytes. Integers are interned as their
-eight bytes. Numbers start at 1; 0 stands for the empty set (``postings.EMPTY``).
+eight bytes. Numbers start at 1; 0 stands for the empty set (``predicates.EMPTY``).
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bankfull.lab.traces import JoinOn, Trace
+from bankfull.spec import Join, Query, Stream, as_predicate, span, windows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,16 +55,23 @@ def simulate(
         sample=sample,
         seed=seed,
     )
-    bound = [
-        bf.stream(
-            trace.table(),
-            time="t",
-            name=trace.name,
-            importance="v" if trace.importance is not None else None,
-        )
-        for trace in streams
-    ]
-    joined = _plan(bound, joins, overload)
+    query = Query(
+        tuple(
+            Stream(trace.name, "t", span(0), None if trace.importance is None else "v")
+            for trace in streams
+        ),
+        tuple(
+            Join(
+                f"join{number}",
+                tuple(streams[place].name for place in one.streams),
+                as_predicate(one.column),
+                windows(one.within, len(one.streams)),
+            )
+            for number, one in enumerate(joins)
+        ),
+        shed=overload,
+    )
+    joined = bf.run(query, {trace.name: trace.table() for trace in streams})
     began = time.perf_counter()
     counted = _Counted(since, _key_columns(streams, joins) if histogram else ())
     for batch in joined:
@@ -93,25 +101,6 @@ def _split(
         return "proportional"
     whole = sum(budget)
     return {trace.name: mine / whole for trace, mine in zip(streams, budget, strict=True)}
-
-
-def _plan(bound: Sequence[Any], joins: Sequence[JoinOn], overload: Any) -> Any:
-    import bankfull as bf
-
-    if len(joins) == 1 and len(joins[0].streams) == len(bound):
-        only = joins[0]
-        return bf.join(*bound, on=only.column, within=only.within, overload=overload)
-    planned = [
-        bf.join(
-            *(bound[place] for place in one.streams),
-            on=one.column,
-            within=one.within,
-            name=f"join{number}",
-            overload=overload,
-        )
-        for number, one in enumerate(joins)
-    ]
-    return bf.joins(*planned)
 
 
 def _key_columns(streams: Sequence[Trace], joins: Sequence[JoinOn]) -> tuple[str, ...]:

@@ -91,19 +91,13 @@ def run(
 
 
 def start(case: Case, splits: Splits = None, seed: int | None = None) -> Any:
-    """Write the case's query as a user would, and return what ``bf.join`` gives."""
+    """Return the case's join, not yet read."""
     dice = None if seed is None else random.Random(seed)
-    query = case.query
-    streams = {
-        stream.name: _stream(stream, case.tables[stream.name], _lengths(stream, case, splits, dice))
-        for stream in query.streams
+    sources = {
+        stream.name: _source(case.tables[stream.name], _lengths(stream, case, splits, dice))
+        for stream in case.query.streams
     }
-    options = {"basic_window": query.basic_window, "strict": query.strict}
-    overload = query.shed or "block"
-    planned = [_join(join, streams, overload=overload, **options) for join in query.joins]
-    joined = planned[0] if len(planned) == 1 else bf.joins(*planned)
-    assert joined.query == query, f"asked for {query}\nplanned {joined.query}"
-    return joined
+    return bf.run(case.query, sources)
 
 
 def cut(table: pa.Table, lengths: Sequence[int]) -> Iterator[pa.RecordBatch]:
@@ -186,32 +180,11 @@ def _lengths(
     return None if dice is None else random_lengths(total, dice)
 
 
-def _stream(stream: Stream, table: pa.Table, lengths: list[int] | None) -> Any:
-    source: Any = table
-    if lengths is not None:
-        batches = list(cut(table, lengths))
-        # Both ways to bring batches: an iterator must have one to tell its schema from.
-        iterator = len(batches) > 0 and len(batches) % 2 == 0
-        source = (
-            iter(batches) if iterator else pa.RecordBatchReader.from_batches(table.schema, batches)
-        )
-    return bf.stream(
-        source,
-        name=stream.name,
-        time=stream.time,
-        late=stream.late,
-        importance=stream.importance,
-        unique=list(stream.unique) or None,
-        idle=stream.idle,
-    )
-
-
-def _join(join: Join, streams: Mapping[str, Any], **options: Any) -> Any:
-    return bf.join(
-        *(streams[name] for name in join.streams),
-        on=join.predicate,
-        within=join.windows,
-        name=join.name,
-        search=join.search,
-        **options,
-    )
+def _source(table: pa.Table, lengths: list[int] | None) -> Any:
+    if lengths is None:
+        return table
+    batches = list(cut(table, lengths))
+    # Both ways to bring batches: an iterator must have one to tell its schema from.
+    if batches and len(batches) % 2 == 0:
+        return iter(batches)
+    return pa.RecordBatchReader.from_batches(table.schema, batches)

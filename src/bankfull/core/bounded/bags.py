@@ -20,9 +20,9 @@ from bankfull.core.kept import Arrays
 from bankfull.core.plan import JoinPlan, Plan
 from bankfull.core.store.log import Log
 from bankfull.core.store.sizes import row_bytes
-from bankfull.kernels.bounded import memory as m
 from bankfull.kernels.bounded.records import POST
-from bankfull.kernels.bounded.slotsets import EMPTY, Bags
+from bankfull.kernels.bounded.slotsets import Bags
+from bankfull.kernels.predicates import CONTAINS, EMPTY, OVERLAP, PRODUCT
 from bankfull.spec import Equal, Overlap, Similar, Subset
 
 #: What an item's number takes at most, in bytes, and how much room its text may take.
@@ -61,10 +61,10 @@ class Bagger:
         """Write into the joins how they compare; returns the thresholds."""
         at_least = np.zeros(len(about))
         for number, join in self.joins.items():
-            about[number].kind = m.CONTAINS
+            about[number].kind = CONTAINS
             if isinstance(join.predicate, Overlap | Similar):
                 overlap = isinstance(join.predicate, Overlap)
-                about[number].kind = m.OVERLAP if overlap else m.PRODUCT
+                about[number].kind = OVERLAP if overlap else PRODUCT
                 at_least[number] = join.predicate.at_least
             about[number].contained = join.streams[0 if _first_is_contained(join) else 1]
             about[number].counted = counted

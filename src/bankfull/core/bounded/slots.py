@@ -95,7 +95,7 @@ class Slots:
     def _prepare_sets(self) -> None:
         """Describe joins on sets to the kernel."""
         counted = self.shed.policy.counts_partners
-        sets = m.Sets(
+        sets = m.SlotSets(
             posts=records(0, POST),
             weights=np.zeros(0),
             held=records((0, len(self.plan.joins)), HELD_SET),
@@ -161,7 +161,7 @@ class Slots:
             assert len(memory.sets.found) == slots
             assert memory.now.posts_used <= len(memory.sets.posts)
 
-    def _make_room_for_items(self, sets: m.Sets, items: int) -> None:
+    def _make_room_for_items(self, sets: m.SlotSets, items: int) -> None:
         have, now = len(sets.posts), self.memory.now
         used = int(now.posts_used)
         if used + items <= have:

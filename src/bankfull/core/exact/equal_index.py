@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.codes import keys
-from bankfull.core.exact.index import Found, Results, is_behind, new_clock, unseen, wind
+from bankfull.core.exact.index import Found, Room, is_behind, new_clock, unseen, wind
 from bankfull.core.plan import JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
@@ -35,7 +35,7 @@ class EqualIndex:
         self.links: list[Lane[np.int64]] = [log.lanes.add(np.dtype(np.int64)) for log in logs]
         self.exact = keys.is_exact(plan.types)
         self.scan = plan.search == "scan"
-        self.results = Results(len(logs))
+        self.results = Room(len(logs))
         self._new_table(_SMALLEST_BITS)
 
     def append(self, side: int, rows: pa.RecordBatch) -> None:

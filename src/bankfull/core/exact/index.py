@@ -104,7 +104,7 @@ def unseen(log: Log, rows: pa.RecordBatch, plan: JoinPlan) -> NDArray[np.bool_]:
     return hidden
 
 
-class Results:
+class Room:
     """Room for results, doubled when a single tuple has more than fit."""
 
     def __init__(self, streams: int) -> None:

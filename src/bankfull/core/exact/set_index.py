@@ -7,11 +7,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.codes import sets
-from bankfull.core.exact.index import Found, Results, is_behind, new_clock, unseen, wind
+from bankfull.core.exact.index import Found, Room, is_behind, new_clock, unseen, wind
 from bankfull.core.plan import JoinPlan
 from bankfull.core.store.lanes import Lane, Lanes
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact import postings, setjoin
+from bankfull.kernels.predicates import CONTAINS, OVERLAP, PRODUCT
 from bankfull.spec import Overlap, Similar, Subset
 
 _SEARCH = {
@@ -59,10 +60,10 @@ class SetSide:
         self.flat.expire(first)
         self.flat.shrink()
 
-    def view(self) -> postings.Sets:
+    def view(self) -> postings.StoredSets:
         """Return the arrays for the kernels."""
         weights = self.weights.data if self.weights is not None else _NO_WEIGHTS
-        return postings.Sets(
+        return postings.StoredSets(
             self.log.times.data,
             self.sizes.data,
             self.starts.data,
@@ -127,10 +128,10 @@ class SetIndex:
         self.logs = logs
         self.clock = new_clock(plan, logs)
         self.rule = _rule(plan)
-        self.weighted = self.rule.kind == postings.PRODUCT
+        self.weighted = self.rule.kind == PRODUCT
         self.interner = sets.Interner()
         self.sides = [SetSide(log, self.weighted) for log in logs]
-        self.results = Results(2)
+        self.results = Room(2)
         self.scratch = _new_scratch(0, 0)
         self._forget_at = _FORGET_AFTER
 
@@ -247,8 +248,8 @@ def _new_scratch(rows: int, items: int) -> setjoin.Scratch:
 def _rule(plan: JoinPlan) -> postings.Rule:
     predicate, search = plan.predicate, _SEARCH[plan.search]
     if isinstance(predicate, Overlap):
-        return postings.Rule(postings.OVERLAP, -1, float(predicate.at_least), search)
+        return postings.Rule(OVERLAP, -1, float(predicate.at_least), search)
     if isinstance(predicate, Similar):
-        return postings.Rule(postings.PRODUCT, -1, predicate.at_least, search)
+        return postings.Rule(PRODUCT, -1, predicate.at_least, search)
     contained = 0 if isinstance(predicate, Subset) else 1
-    return postings.Rule(postings.CONTAINED, contained, 0.0, search)
+    return postings.Rule(CONTAINS, contained, 0.0, search)

@@ -100,7 +100,7 @@ def is_guessed(plan: Plan) -> bool:
     return wide and any(column >= 0 for column in plan.shed.importance)
 
 
-def new_watch(plan: Plan, sets: m.Sets | None, budget: int) -> k.Watch | None:
+def new_watch(plan: Plan, sets: m.SlotSets | None, budget: int) -> k.Watch | None:
     """Return what is known before the first tuple, or None where recall cannot be estimated.
 
     ``sets`` is what the store knows of them.

@@ -13,17 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import sketch, withsets
-from bankfull.kernels.bounded.memory import (
-    EQUAL,
-    Memory,
-    first_key,
-    held,
-    key_at,
-    next_key,
-    on_keys,
-)
+from bankfull.kernels.bounded.memory import Memory, first_key, held, key_at, next_key, on_keys
 from bankfull.kernels.compiler import Int64, inlined, kernel
 from bankfull.kernels.hashing import GOLDEN
+from bankfull.kernels.predicates import EQUAL
 
 
 @inlined

@@ -13,9 +13,10 @@ from bankfull.kernels.bounded.memory import (
     listed,
 )
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner
+from bankfull.kernels.predicates import has_stayed
 
 #: How the importance of a result follows from its members'.
-MIN, MAX, SUM, PRODUCT, AVERAGE = range(5)
+BY_MIN, BY_MAX, BY_SUM, BY_PRODUCT, BY_AVERAGE = range(5)
 
 
 class Arrivals(NamedTuple):
@@ -60,13 +61,13 @@ def worth_of(combine: int, sum_: float, product: float, low: float, high: float,
     """
     if n == 0:
         return 1.0
-    if combine == MIN:
+    if combine == BY_MIN:
         return low
-    if combine == MAX:
+    if combine == BY_MAX:
         return high
-    if combine == SUM:
+    if combine == BY_SUM:
         return sum_
-    if combine == PRODUCT:
+    if combine == BY_PRODUCT:
         return product
     return sum_ / n
 
@@ -95,7 +96,7 @@ def search(
         while x >= 0:
             compared += 1
             after = memory.streams[about.members[j]].arrived - memory.slots[x].nth - 1
-            if t - memory.slots[x].time <= about.spans[j] and after < about.rows[j]:
+            if has_stayed(t, memory.slots[x].time, about.spans[j], after, about.rows[j]):
                 break
             x = memory.links[x, join].older
         at[j] = x

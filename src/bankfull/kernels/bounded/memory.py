@@ -25,11 +25,9 @@ from bankfull.kernels.bounded import withsets
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner
 
 NONE = -1
-#: How a join compares: one key, or sets by items in common, by containment, by inner product.
-EQUAL, OVERLAP, CONTAINS, PRODUCT = range(4)
 
 
-class Sets(NamedTuple):
+class SlotSets(NamedTuple):
     """What joins on sets need: postings, their weights, room for a search, thresholds.
 
     ``held[slot, join]`` has the number of a tuple's items; ``found`` lists what a search found.
@@ -60,7 +58,7 @@ class Memory(NamedTuple):
     now: Records
     sketch: NDArray[np.uint8]
     sketched: Int64
-    sets: Sets | None
+    sets: SlotSets | None
 
 
 @inlined

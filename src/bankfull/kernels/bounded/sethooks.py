@@ -11,7 +11,7 @@ from typing import Any
 from bankfull.kernels.bounded import hooks, withsets
 from bankfull.kernels.bounded.memory import (
     Memory,
-    Sets,
+    SlotSets,
     first_key,
     key_at,
     next_key,
@@ -23,16 +23,16 @@ from bankfull.kernels.bounded.slotsets import (
 from bankfull.kernels.compiler import inner, rule
 
 
-@rule(withsets.count_partners, Sets)
+@rule(withsets.count_partners, SlotSets)
 def _count_partners(
-    sets: Sets, policy: Any, memory: Memory, slot: int, t: int, change: int
+    sets: SlotSets, policy: Any, memory: Memory, slot: int, t: int, change: int
 ) -> None:
     _tell_partners_changed(sets, policy, memory, slot, t, change)
 
 
 @inner
 def _tell_partners_changed(
-    sets: Sets, policy: Any, memory: Memory, slot: int, t: int, change: int
+    sets: SlotSets, policy: Any, memory: Memory, slot: int, t: int, change: int
 ) -> None:
     """Count and tell those that agree with a tuple, where that is asked for."""
     for join in range(memory.joins.shape[0]):
@@ -51,9 +51,9 @@ def _tell_partners_changed(
         sets.held[slot, join].agreeing = found
 
 
-@rule(withsets.tell_agreement, Sets)
+@rule(withsets.tell_agreement, SlotSets)
 def _tell_agreement(
-    sets: Sets, policy: Any, memory: Memory, join: int, slot: int, own: int, t: int
+    sets: SlotSets, policy: Any, memory: Memory, join: int, slot: int, own: int, t: int
 ) -> None:
     if first_key(memory, slot, join) < 0:
         return
@@ -64,9 +64,16 @@ def _tell_agreement(
             sift(memory, other)
 
 
-@rule(withsets.learn, Sets)
+@rule(withsets.learn, SlotSets)
 def _learn(
-    sets: Sets, policy: Any, memory: Memory, join: int, slot: int, s: int, importance: float, t: int
+    sets: SlotSets,
+    policy: Any,
+    memory: Memory,
+    join: int,
+    slot: int,
+    s: int,
+    importance: float,
+    t: int,
 ) -> None:
     place = first_key(memory, slot, join)
     while place >= 0:

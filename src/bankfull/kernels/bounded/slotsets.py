@@ -27,18 +27,9 @@ from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import withsets
 from bankfull.kernels.bounded.keys import key_number
-from bankfull.kernels.bounded.memory import (
-    CONTAINS,
-    EQUAL,
-    NONE,
-    PRODUCT,
-    Memory,
-    Sets,
-)
+from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
-
-#: The item that stands for the empty set.
-EMPTY = 0
+from bankfull.kernels.predicates import CONTAINS, EQUAL, PRODUCT, has_stayed
 
 
 class Bags(NamedTuple):
@@ -54,29 +45,29 @@ class Bags(NamedTuple):
     codes: NDArray[np.uint64]
 
 
-@rule(withsets.on_keys, Sets)
-def _on_keys(sets: Sets, memory: Memory, join: int) -> bool:
+@rule(withsets.on_keys, SlotSets)
+def _on_keys(sets: SlotSets, memory: Memory, join: int) -> bool:
     return memory.joins[join].kind == EQUAL  # type: ignore[no-any-return]
 
 
-@rule(withsets.agreeing, Sets)
-def _agreeing(sets: Sets, slot: int, join: int) -> Any:
+@rule(withsets.agreeing, SlotSets)
+def _agreeing(sets: SlotSets, slot: int, join: int) -> Any:
     return sets.held[slot, join].agreeing
 
 
-@rule(withsets.key_at, Sets)
-def _key_at(sets: Sets, memory: Memory, join: int, place: int) -> Any:
+@rule(withsets.key_at, SlotSets)
+def _key_at(sets: SlotSets, memory: Memory, join: int, place: int) -> Any:
     return place if memory.joins[join].kind == EQUAL else np.int64(sets.posts[place].key)
 
 
-@rule(withsets.next_key, Sets)
-def _next_key(sets: Sets, memory: Memory, join: int, place: int) -> Any:
+@rule(withsets.next_key, SlotSets)
+def _next_key(sets: SlotSets, memory: Memory, join: int, place: int) -> Any:
     return NONE if memory.joins[join].kind == EQUAL else np.int64(sets.posts[place].next)
 
 
-@rule(withsets.pooled, Sets)
+@rule(withsets.pooled, SlotSets)
 def _pooled(
-    sets: Sets, memory: Memory, join: int, stream: int, so_far: float, more: float
+    sets: SlotSets, memory: Memory, join: int, stream: int, so_far: float, more: float
 ) -> float:
     if so_far < 0.0:
         return more
@@ -87,7 +78,7 @@ def _pooled(
 
 
 @inner
-def _take_items(sets: Sets, memory: Memory, bags: Bags, join: int, i: int, slot: int) -> None:
+def _take_items(sets: SlotSets, memory: Memory, bags: Bags, join: int, i: int, slot: int) -> None:
     """Write the items of an arrival down behind a free slot; they are in no list yet."""
     posts = sets.posts
     start, size = bags.starts[join, i], bags.sizes[join, i]
@@ -107,7 +98,7 @@ def _take_items(sets: Sets, memory: Memory, bags: Bags, join: int, i: int, slot:
 
 
 @inlined
-def _link_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
+def _link_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
     """Enter a tuple in the lists of its items; who is the first to hold one pays for it."""
     posts, stream = sets.posts, memory.slots[slot].stream
     post = memory.links[slot, join].first
@@ -127,7 +118,7 @@ def _link_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
 
 
 @inlined
-def _unlink_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
+def _unlink_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
     """Take a tuple out of the lists of its items and free its postings."""
     posts, stream = sets.posts, memory.slots[slot].stream
     post = memory.links[slot, join].first
@@ -149,7 +140,7 @@ def _unlink_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
 
 
 @inlined
-def _free_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
+def _free_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
     """Give the postings of a tuple that is in no list back."""
     post = memory.links[slot, join].first
     memory.links[slot, join].first = NONE
@@ -162,29 +153,29 @@ def _free_items(sets: Sets, memory: Memory, slot: int, join: int) -> None:
         post = following
 
 
-@rule(withsets.link, Sets)
-def _link(sets: Sets, memory: Memory, slot: int) -> None:
+@rule(withsets.link, SlotSets)
+def _link(sets: SlotSets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
         if memory.joins[join].kind != EQUAL:
             _link_items(sets, memory, slot, join)
 
 
-@rule(withsets.unlink, Sets)
-def _unlink(sets: Sets, memory: Memory, slot: int) -> None:
+@rule(withsets.unlink, SlotSets)
+def _unlink(sets: SlotSets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
         if memory.joins[join].kind != EQUAL:
             _unlink_items(sets, memory, slot, join)
 
 
-@rule(withsets.forgo, Sets)
-def _forgo(sets: Sets, memory: Memory, slot: int) -> None:
+@rule(withsets.forgo, SlotSets)
+def _forgo(sets: SlotSets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
         if memory.joins[join].kind != EQUAL:
             _free_items(sets, memory, slot, join)
 
 
-@rule(withsets.extra_bytes, Sets)
-def _extra_bytes(sets: Sets, memory: Memory, slot: int, stream: int, alone: bool) -> Any:
+@rule(withsets.extra_bytes, SlotSets)
+def _extra_bytes(sets: SlotSets, memory: Memory, slot: int, stream: int, alone: bool) -> Any:
     total = 0
     for join in range(memory.joins.shape[0]):
         if memory.joins[join].kind != EQUAL and memory.joins[join].key_bytes > 0:
@@ -196,8 +187,8 @@ def _extra_bytes(sets: Sets, memory: Memory, slot: int, stream: int, alone: bool
     return total
 
 
-@rule(withsets.items_of, Sets)
-def _items_of(sets: Sets, bags: Bags, i: int) -> Any:
+@rule(withsets.items_of, SlotSets)
+def _items_of(sets: SlotSets, bags: Bags, i: int) -> Any:
     items: Any = np.int64(0)
     for join in range(bags.sizes.shape[0]):
         items += bags.sizes[join, i]
@@ -205,7 +196,7 @@ def _items_of(sets: Sets, bags: Bags, i: int) -> Any:
 
 
 @inner
-def agreeing(sets: Sets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
+def agreeing(sets: SlotSets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
     """List the stored tuples that agree with one, newest first; returns (found, compared).
 
     They stand in ``sets.found`` until the next call. Windows are not looked at.
@@ -222,7 +213,7 @@ def agreeing(sets: Sets, memory: Memory, join: int, slot: int, stream: int) -> t
 
 @inner
 def _count(
-    sets: Sets, memory: Memory, join: int, slot: int, stream: int, other: int
+    sets: SlotSets, memory: Memory, join: int, slot: int, stream: int, other: int
 ) -> tuple[int, int]:
     """Count common items; a tuple is found at the moment it has enough.
 
@@ -254,7 +245,7 @@ def _count(
 
 
 @inner
-def _multiply(sets: Sets, memory: Memory, join: int, slot: int, other: int) -> tuple[int, int]:
+def _multiply(sets: SlotSets, memory: Memory, join: int, slot: int, other: int) -> tuple[int, int]:
     """Add up products of weights, in the order of the items' values, and keep the large sums."""
     posts, marks, listed, scores = sets.posts, sets.marks, sets.found, sets.scores
     turn = memory.now.marked + 1
@@ -302,10 +293,10 @@ def newest_first(listed: Int64, found: int, tuples: Records) -> None:
         gap //= 3
 
 
-@rule(withsets.meet, Sets)
+@rule(withsets.meet, SlotSets)
 def _meet(
-    sets: Sets, memory: Memory, bags: Bags, join: int, i: int, slot: int, s: int, t: int, row: int,
-    out: Any, count: int,
+    sets: SlotSets, memory: Memory, bags: Bags, join: int, i: int, slot: int, s: int, t: int,
+    row: int, out: Any, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     _take_items(sets, memory, bags, join, i, slot)
     return _search(sets, memory, join, slot, s, t, row, out, count)
@@ -313,7 +304,15 @@ def _meet(
 
 @inner
 def _search(
-    sets: Sets, memory: Memory, join: int, slot: int, s: int, t: int, row: int, out: Any, count: int
+    sets: SlotSets,
+    memory: Memory,
+    join: int,
+    slot: int,
+    s: int,
+    t: int,
+    row: int,
+    out: Any,
+    count: int,
 ) -> tuple[int, int]:
     """Join an arrival whose items are behind ``slot`` with all who agree and are in the windows."""
     about = memory.joins[join]
@@ -324,7 +323,8 @@ def _search(
     for k in range(found):
         x = sets.found[k]
         after = memory.streams[about.members[partner]].arrived - memory.slots[x].nth - 1
-        if t - memory.slots[x].time > about.spans[partner] or after >= about.rows[partner]:
+        span, rows = about.spans[partner], about.rows[partner]
+        if not has_stayed(t, memory.slots[x].time, span, after, rows):
             continue
         if count == out.times.size:
             return -1, compared

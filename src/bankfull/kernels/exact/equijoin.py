@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from bankfull.kernels.compiler import Int64, inlined, kernel
 from bankfull.kernels.exact.merge import Clock, next_stream, raise_low
 from bankfull.kernels.hashing import GOLDEN
+from bankfull.kernels.predicates import in_reach
 
 #: ``links`` of a tuple whose key is null: it is stored but never found.
 UNKEYED = -2
@@ -84,7 +85,7 @@ def _partners(
         compared += 1
         if other.codes[i] == code and not (scan and other.links[i] == UNKEYED):
             u = other.times[i]
-            if t - u <= behind and u - t <= ahead:
+            if in_reach(t, u, ahead, behind):
                 if count == joined.size:
                     return -1, compared
                 mine[count] = own
@@ -211,7 +212,7 @@ def _combinations(
             compared += 1
             i = x - clock.base[j]
             u = times[j][i]
-            fits = t - u <= clock.span[j] and u - t <= clock.span[s]
+            fits = in_reach(t, u, clock.span[s], clock.span[j])
             found = fits and codes[j][i] == code and links[j][i] != UNKEYED
             if not found:
                 x = x - 1 if table.scan else links[j][i]

@@ -20,18 +20,15 @@ from numpy.typing import NDArray
 
 from bankfull.kernels.compiler import Float64, Int64, inner, kernel
 from bankfull.kernels.hashing import mix
+from bankfull.kernels.predicates import CONTAINS, EMPTY
 
 #: ``sizes`` of a tuple whose set is null: stored, never found.
 NO_SET = -1
-#: The item under which empty sets are listed where a predicate can match them.
-EMPTY = 0
-#: ``Rule.kind``.
-OVERLAP, CONTAINED, PRODUCT = 0, 1, 2
 #: ``Rule.search``.
 TIME_ORDERED, IDENTIFIER_ORDERED, SCAN = 0, 1, 2
 
 
-class Sets(NamedTuple):
+class StoredSets(NamedTuple):
     """The stored tuples of one stream.
 
     Row i holds ``sizes[i]`` items from ``items[starts[i] - first]`` on.
@@ -63,7 +60,7 @@ class Lists(NamedTuple):
 class Rule(NamedTuple):
     """What matches and how it is searched.
 
-    ``contained`` is the stream whose set must lie within the other's (CONTAINED only).
+    ``contained`` is the stream whose set must lie within the other's (CONTAINS only).
     """
 
     kind: int
@@ -158,7 +155,7 @@ def _list(lists: Lists, item: int, seq: int, weight: float, by_identifier: bool)
 
 
 @inner
-def insert(lists: Lists, own: Sets, i: int, seq: int, oldest: int, rule: Rule) -> bool:
+def insert(lists: Lists, own: StoredSets, i: int, seq: int, oldest: int, rule: Rule) -> bool:
     """List tuple ``seq`` (row i) under its items; False, with nothing done, when room is short."""
     by_identifier = rule.search == IDENTIFIER_ORDERED
     size, start = own.sizes[i], own.starts[i] - own.first
@@ -174,7 +171,7 @@ def insert(lists: Lists, own: Sets, i: int, seq: int, oldest: int, rule: Rule) -
     if lists.used[0] + needed > lists.entries.size:
         lists.used[1] = needed
         return False
-    if size == 0 and rule.kind == CONTAINED:
+    if size == 0 and rule.kind == CONTAINS:
         _list(lists, EMPTY, seq, 0.0, by_identifier)
     for k in range(size):
         weight = own.weights[start + k] if lists.weights.size > 0 else 0.0
@@ -184,7 +181,7 @@ def insert(lists: Lists, own: Sets, i: int, seq: int, oldest: int, rule: Rule) -
 
 @kernel
 def insert_stored(
-    lists: Lists, side: Sets, base: int, oldest: int, start: int, stop: int, rule: Rule
+    lists: Lists, side: StoredSets, base: int, oldest: int, start: int, stop: int, rule: Rule
 ) -> int:
     """List the tuples ``start`` to ``stop`` anew; returns the first one without room, or stop."""
     for seq in range(start, stop):
@@ -206,11 +203,11 @@ def _unlist(lists: Lists, item: int, seq: int) -> None:
 
 
 @kernel
-def remove(lists: Lists, side: Sets, base: int, start: int, stop: int, rule: Rule) -> None:
+def remove(lists: Lists, side: StoredSets, base: int, start: int, stop: int, rule: Rule) -> None:
     """Take the expired tuples ``start`` to ``stop`` out of identifier-sorted lists."""
     for seq in range(start, stop):
         i = seq - base
-        if side.sizes[i] == 0 and rule.kind == CONTAINED:
+        if side.sizes[i] == 0 and rule.kind == CONTAINS:
             _unlist(lists, EMPTY, seq)
         start_item = side.starts[i] - side.first
         for k in range(start_item, start_item + side.sizes[i]):

@@ -21,18 +21,16 @@ from numpy.typing import NDArray
 from bankfull.kernels.compiler import Float64, Int64, inner, kernel
 from bankfull.kernels.exact.merge import Clock, raise_low
 from bankfull.kernels.exact.postings import (
-    CONTAINED,
-    EMPTY,
     NO_SET,
-    PRODUCT,
     SCAN,
     TIME_ORDERED,
     Lists,
     Rule,
-    Sets,
+    StoredSets,
     drop_expired,
     insert,
 )
+from bankfull.kernels.predicates import CONTAINS, EMPTY, PRODUCT, in_reach
 
 #: Counts start afresh before they reach this.
 COUNT_MAX = 1 << 30
@@ -75,7 +73,7 @@ def _next_zero(scratch: Scratch, size: int) -> Any:
 
 @inner
 def _count_lists(
-    own: Sets, i: int, other: Sets, lists: Lists, base: int, low: int, oldest: int,
+    own: StoredSets, i: int, other: StoredSets, lists: Lists, base: int, low: int, oldest: int,
     contained: bool, rule: Rule, scratch: Scratch,
 ) -> tuple[int, int]:  # fmt: skip
     """Find the tuples that share enough items; returns (found, compared).
@@ -88,8 +86,8 @@ def _count_lists(
     counts, entries = scratch.counts, lists.entries
     start, size = own.starts[i] - own.first, own.sizes[i]
     zero = _next_zero(scratch, size)
-    enough = zero + np.int32(size if rule.kind == CONTAINED else min(rule.at_least, size + 1))
-    by_size = rule.kind == CONTAINED and not contained
+    enough = zero + np.int32(size if rule.kind == CONTAINS else min(rule.at_least, size + 1))
+    by_size = rule.kind == CONTAINS and not contained
     for k in range(start, start + size):
         item = own.items[k]
         begin, stop = _first_entry(lists, item, low, oldest, rule), lists.stop[item]
@@ -109,7 +107,7 @@ def _count_lists(
 
 @inner
 def _score_lists(
-    own: Sets, i: int, lists: Lists, base: int, low: int, oldest: int,
+    own: StoredSets, i: int, lists: Lists, base: int, low: int, oldest: int,
     rule: Rule, scratch: Scratch,
 ) -> tuple[int, int]:  # fmt: skip
     """Add up, for every tuple that shares an item, their weights; returns (found, compared)."""
@@ -144,7 +142,14 @@ def _add_empty(lists: Lists, base: int, scratch: Scratch, found: int) -> int:
 
 @inner
 def _score_scan(
-    own: Sets, i: int, other: Sets, base: int, low: int, cursor: int, rule: Rule, scratch: Scratch
+    own: StoredSets,
+    i: int,
+    other: StoredSets,
+    base: int,
+    low: int,
+    cursor: int,
+    rule: Rule,
+    scratch: Scratch,
 ) -> tuple[int, int]:
     """Score every tuple of the window by its own items; returns (found, compared)."""
     turn = scratch.turn[0]
@@ -164,7 +169,7 @@ def _score_scan(
             if scratch.mark[item] == turn:
                 shared = True
                 score += scratch.mark_weight[item] * other.weights[k] if weighted else 1.0
-        if shared or (rule.kind == CONTAINED and other.sizes[x] != NO_SET):
+        if shared or (rule.kind == CONTAINS and other.sizes[x] != NO_SET):
             scratch.score[x] = score
             scratch.found[found] = x
             found += 1
@@ -172,7 +177,7 @@ def _score_scan(
 
 
 @inner
-def _all(other: Sets, base: int, low: int, cursor: int, scratch: Scratch) -> int:
+def _all(other: StoredSets, base: int, low: int, cursor: int, scratch: Scratch) -> int:
     """Take every set of the window: the arriving tuple is empty and lies within all of them."""
     found = 0
     for x in range(low - base, cursor - base):
@@ -185,21 +190,21 @@ def _all(other: Sets, base: int, low: int, cursor: int, scratch: Scratch) -> int
 
 @inner
 def _search(
-    own: Sets, i: int, other: Sets, lists: Lists, base: int, low: int, cursor: int, oldest: int,
-    contained: bool, rule: Rule, scratch: Scratch,
+    own: StoredSets, i: int, other: StoredSets, lists: Lists, base: int, low: int, cursor: int,
+    oldest: int, contained: bool, rule: Rule, scratch: Scratch,
 ) -> tuple[int, int]:  # fmt: skip
     """Find candidates and their scores; ``contained``: the arriving set must lie within."""
     scratch.turn[0] += 1
     if rule.search == SCAN:
         return _score_scan(own, i, other, base, low, cursor, rule, scratch)
-    if rule.kind == CONTAINED and contained and own.sizes[i] == 0:
+    if rule.kind == CONTAINS and contained and own.sizes[i] == 0:
         return _all(other, base, low, cursor, scratch), cursor - low
     if rule.kind == PRODUCT:
         return _score_lists(own, i, lists, base, low, oldest, rule, scratch)
     found, compared = _count_lists(
         own, i, other, lists, base, low, oldest, contained, rule, scratch
     )
-    if rule.kind == CONTAINED and not contained:
+    if rule.kind == CONTAINS and not contained:
         if rule.search == TIME_ORDERED:
             drop_expired(lists, EMPTY, oldest)
         empty = lists.stop[EMPTY] - lists.begin[EMPTY]
@@ -210,7 +215,7 @@ def _search(
 
 @inner
 def _turn(
-    s: int, own: Sets, own_lists: Lists, other: Sets, other_lists: Lists, clock: Clock,
+    s: int, own: StoredSets, own_lists: Lists, other: StoredSets, other_lists: Lists, clock: Clock,
     oldest: Int64, rule: Rule, scratch: Scratch, out: Int64, joined: Int64, count: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Search with and then store one tuple; returns (results so far, comparisons, status)."""
@@ -231,10 +236,10 @@ def _turn(
     for k in range(found):
         x = scratch.found[k]
         u = other.times[x]
-        if x + base < clock.low[j] or t - u > clock.span[j] or u - t > clock.span[s]:
+        if x + base < clock.low[j] or not in_reach(t, u, clock.span[s], clock.span[j]):
             continue
         score = scratch.score[x]
-        if rule.kind == CONTAINED:
+        if rule.kind == CONTAINS:
             match = score == (own.sizes[i] if contained else other.sizes[x])
         else:
             match = score >= rule.at_least
@@ -252,7 +257,7 @@ def _turn(
 
 @kernel
 def join_sets(
-    left: Sets, right: Sets, left_lists: Lists, right_lists: Lists, clock: Clock,
+    left: StoredSets, right: StoredSets, left_lists: Lists, right_lists: Lists, clock: Clock,
     oldest: Int64, rule: Rule, scratch: Scratch, out: Int64, joined: Int64,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Process tuples of two streams in order until none may be processed or room is short.

@@ -17,17 +17,14 @@ from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import withsets
 from bankfull.kernels.bounded.matches import Arrivals
-from bankfull.kernels.bounded.memory import (
-    CONTAINS,
-    NONE,
-    PRODUCT,
-)
+from bankfull.kernels.bounded.memory import NONE
 from bankfull.kernels.bounded.slotsets import (
     Bags,
     newest_first,
 )
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
 from bankfull.kernels.hashing import GOLDEN
+from bankfull.kernels.predicates import CONTAINS, PRODUCT
 from bankfull.kernels.recall.sample import (
     Watch,
     in_window,

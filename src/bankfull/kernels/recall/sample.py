@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import withsets
 from bankfull.kernels.bounded.matches import Arrivals
-from bankfull.kernels.bounded.memory import (
-    EQUAL,
-    NONE,
-)
+from bankfull.kernels.bounded.memory import NONE
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner
 from bankfull.kernels.hashing import GOLDEN
+from bankfull.kernels.predicates import EQUAL, has_stayed
 
 #: Rows of ``totals``: results, their importance, and recent results.
 RESULTS, WORTH, RECENT = range(3)
@@ -162,8 +160,8 @@ def keep(
 def in_window(watch: Watch, kept: int, joins: Records, join: int, side: int, t: int) -> bool:
     """Tell whether a kept tuple is in the window that a member of a join has."""
     newer = watch.came[watch.kept[kept].stream] - watch.kept[kept].nth - 1
-    return (  # type: ignore[no-any-return]
-        t - watch.kept[kept].time <= joins[join].spans[side] and newer < joins[join].rows[side]
+    return has_stayed(
+        t, watch.kept[kept].time, joins[join].spans[side], newer, joins[join].rows[side]
     )
 
 

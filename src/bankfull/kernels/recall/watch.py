@@ -24,11 +24,9 @@ import numpy as np
 
 from bankfull.kernels.bounded import withsets
 from bankfull.kernels.bounded.matches import Arrivals, Output, worth_of, worth_of_pair
-from bankfull.kernels.bounded.memory import (
-    EQUAL,
-    draw,
-)
+from bankfull.kernels.bounded.memory import draw
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel
+from bankfull.kernels.predicates import EQUAL
 from bankfull.kernels.recall.sample import (
     RECENT,
     RESULTS,

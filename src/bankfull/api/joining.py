@@ -5,40 +5,26 @@ Every function here only reads what a person wrote and hands a spec to the layer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import isfunction
-from os import PathLike, fspath
 from typing import Any
 
 from bankfull.assemble import assemble
 from bankfull.errors import PlanError, SpecError
-from bankfull.policies import Policy, resolve
-from bankfull.policies.own import as_policy
 from bankfull.runtime.embedded import Joined, Source, as_source, shareable
 from bankfull.runtime.embedded.run import OnQuarantine
 from bankfull.spec import (
-    Equal,
     Join,
-    Keep,
-    Overlap,
     Predicate,
     Query,
-    Rows,
     Shed,
-    Similar,
     Stream,
-    Subset,
-    Superset,
-    Tuples,
     as_predicate,
     checks,
     span,
     window,
     windows,
 )
-from bankfull.spec.overload import size
 
 
 @dataclass
@@ -188,155 +174,48 @@ def joins(
     return _plan(together, tuple(bound.values()), on_quarantine, **settings)
 
 
-def shed(
-    memory: object = None,
-    keep: str | Policy | Callable[[Any, int, int], float] = "gain",
-    split: str | Mapping[str, float] = "unified",
-    importance: str = "min",
-    sample: float | str = 0.0,
-    seed: int = 0,
-    recall: float | None = None,
-) -> Shed:
-    """Approximate within a budget: ``overload=bf.shed(memory="64 MB")``.
+def run(
+    query: Query,
+    sources: Mapping[str, object],
+    *,
+    on_quarantine: OnQuarantine | None = None,
+    buckets: int | None = None,
+    quarantine: str | None = None,
+) -> Any:
+    """Run a query over its sources, by the names of their streams: what :func:`join` comes to.
 
-    ``memory`` is a size or :func:`tuples`, and bounds what is stored after every tuple, index and
-    payload included. ``keep`` is a policy by name, an instance of one from ``bf.policies``, or a
-    function ``(memory, slot, time)`` of your own that returns what a stored tuple is worth.
-    ``split``: "unified" (one buffer for all streams), "proportional" to their rates, or a share
-    of the budget for each by name. ``importance`` is how a result's importance follows from its
-    members'. ``sample`` drops arrivals at random ahead of the policy: a share, or "unbiased".
-    ``recall=0.95`` asks for a share of the exact results instead: memory grows and shrinks until
-    it just suffices, up to ``memory`` if that is given too. ``Joined.recall`` is what was reached.
+    Every way to write a query (Python, a job file) makes a ``bankfull.spec.Query`` of it; this is
+    the one way from there to a result, so that none of them can forget an option.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"t": [1, 5], "id": [7, 8]})
+    >>> written = join(stream(table, time="t"), stream(table, time="t"), on="id", within=10).query
+    >>> run(written, {"left": table, "right": table}).read_all().num_rows
+    2
     """
-    if isinstance(keep, str):
-        policy = Keep(keep)
-    elif isinstance(keep, Policy) or isfunction(getattr(keep, "py_func", keep)):
-        policy = as_policy(keep).keep()
-    else:
+    if not isinstance(query, Query):
         raise SpecError(
-            f"keep={checks.said(keep)} is no policy: give a name (`bankfull policies` lists them), "
-            "an instance from bf.policies such as gdj(), or a function (memory, slot, time)"
+            f"run() got a {type(query).__name__}: give a bankfull.spec.Query, or call bf.join"
         )
-    resolve(policy)  # complain now about what can be judged now
-    shares = split if isinstance(split, str) else checks.shares("split", split)
-    budget = None if memory is None else size(memory)
-    return Shed(budget, policy, shares, importance, sample, seed, recall)
-
-
-def tuples(count: int) -> Tuples:
-    """A budget counted in stored tuples."""
-    return Tuples(count)
-
-
-def equal(*sides: str | Sequence[str]) -> Equal:
-    """Equality: one column (or list of columns) for all streams, or one for each."""
-    return Equal(tuple(checks.texts("equal", side) for side in sides))
-
-
-def overlap(*sides: str, at_least: int) -> Overlap:
-    """At least so many distinct items in common."""
-    return Overlap(sides, at_least)
-
-
-def subset(*sides: str) -> Subset:
-    """Every item of the first stream's set is in the second's."""
-    return Subset(sides)
-
-
-def superset(*sides: str) -> Superset:
-    """Every item of the second stream's set is in the first's."""
-    return Superset(sides)
-
-
-def similar(*sides: str, at_least: float) -> Similar:
-    """Inner product of weighted sets of at least this much."""
-    return Similar(sides, at_least)
-
-
-def session(name: str = "bankfull", master: str | None = None, **config: object) -> Any:
-    """Return a Spark session set up for the join; see ``bankfull.runtime.spark``."""
-    from bankfull.runtime.spark.session import session as make
-
-    checks.text("name", name)
-    if master is not None:
-        checks.text("master", master)
-    return make(name, master, **config)
-
-
-def listen(spark: Any, to: Any) -> Any:
-    """Report every micro-batch of a session's joins to a file (lines of JSON) or a function."""
-    from bankfull.runtime.spark import listen as add
-
-    if not hasattr(getattr(spark, "streams", None), "addListener"):
-        raise SpecError(f"listen() got a {type(spark).__name__}: give a Spark session")
-    if isinstance(to, PathLike):
-        to = fspath(to)
-    if not isinstance(to, str):
-        checks.function("to", to)
-    return add(spark, to)
-
-
-def metrics(progress: Any) -> dict[str, Any]:
-    """Return the observed metrics of all joins in a query on Spark, by name, from its progress."""
-    from bankfull.runtime.spark.report import counted_metrics
-
-    if not isinstance(progress, Mapping) and not hasattr(progress, "observedMetrics"):
+    if not isinstance(sources, Mapping):
         raise SpecError(
-            f"metrics() got a {type(progress).__name__}: give a query's progress, e.g. "
-            "query.lastProgress"
+            f"sources={checks.said(sources)} names no streams: give a dictionary of their sources"
         )
-    with _read_as("metrics", "a query's progress"):
-        return counted_metrics(progress)
+    names = [spec.name for spec in query.streams]
+    for name in names:
+        if name not in sources:
+            raise SpecError(f"stream {name!r} has no source: give one in sources=")
+    for name in sources:
+        if name not in names:
+            raise SpecError(f"sources= has {name!r}, which is no stream of the query")
+    streams = tuple(_bound(spec, sources[spec.name]) for spec in query.streams)
+    return _plan(query, streams, on_quarantine, buckets=buckets, quarantine=quarantine)
 
 
-def recall(metrics: Any) -> Any:
-    """Return the recall of a join on Spark, from its observed metrics; None where it is unknown.
-
-    ``metrics`` is ``bf.metrics(query.lastProgress)["bankfull"]`` of a streaming query, or
-    ``joined.ledger.get`` of a batch join after its first action.
-    """
-    from bankfull.runtime.spark.report import recall_of
-
-    found = metrics.asDict() if hasattr(metrics, "asDict") else metrics
-    if not isinstance(found, Mapping):
-        raise SpecError(
-            f"recall() got a {type(metrics).__name__}: give the observed metrics called bankfull, "
-            'e.g. query.lastProgress["observedMetrics"]["bankfull"]'
-        )
-    with _read_as("recall", "the observed metrics of a join"):
-        return recall_of(found)
-
-
-def finish(joined: Any, checkpoint: str | PathLike[str]) -> Any:
-    """Return what a streaming join on Spark would still give if its input ended here.
-
-    Rows wait for their turn under a memory budget and with count windows, and the last ones still
-    wait when a run with ``trigger(availableNow=True)`` is over: the next run may bring rows that
-    come before them. When nothing more will come, this is the rest, as a batch DataFrame with its
-    counts in ``ledger``. ``joined`` is what :func:`join` returned, ``checkpoint`` the query's
-    ``checkpointLocation``. The checkpoint stays as it is: a query that goes on from there gives
-    these rows itself, so keep the rest only if the input has ended.
-    """
-    from bankfull.runtime.spark import finish_frames
-
-    folder = str(checkpoint) if isinstance(checkpoint, PathLike) else checkpoint
-    return finish_frames(joined, checks.text("checkpoint", folder))
-
-
-@contextmanager
-def _read_as(function: str, what: str) -> Iterator[None]:
-    """Say in words that something has another shape than Spark gives it."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        raise SpecError(
-            f"{function}() got what is not {what} ({error!r}): give it as Spark returned it"
-        ) from error
-
-
-def rows(count: int) -> Rows:
-    """A count window: the most recent ``count`` tuples of a stream are joinable."""
-    return Rows(count)
+def _bound(spec: Stream, source: object) -> BoundStream:
+    return BoundStream(
+        source, spec.time, spec.name, spec.late, spec.importance, spec.unique, spec.idle
+    )
 
 
 def _plan(
@@ -426,25 +305,3 @@ def _name_streams(streams: Sequence[BoundStream]) -> tuple[Stream, ...]:
         ["left", "right"] if len(streams) == 2 else [f"s{k + 1}" for k in range(len(streams))]
     )
     return tuple(given.spec(default) for given, default in zip(streams, defaults, strict=True))
-
-
-__all__ = [
-    "BoundStream",
-    "Joined",
-    "equal",
-    "finish",
-    "join",
-    "joins",
-    "listen",
-    "metrics",
-    "overlap",
-    "recall",
-    "rows",
-    "session",
-    "shed",
-    "similar",
-    "stream",
-    "subset",
-    "superset",
-    "tuples",
-]

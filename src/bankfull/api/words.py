@@ -1,0 +1,94 @@
+"""Words of a query: predicates, windows and budgets, each read into its spec."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import isfunction
+from typing import Any
+
+from bankfull.errors import SpecError
+from bankfull.policies import Policy, resolve
+from bankfull.policies.own import as_policy
+from bankfull.spec import (
+    Equal,
+    Keep,
+    Overlap,
+    Rows,
+    Shed,
+    Similar,
+    Subset,
+    Superset,
+    Tuples,
+    checks,
+)
+from bankfull.spec.overload import size
+
+
+def rows(count: int) -> Rows:
+    """A count window: the most recent ``count`` tuples of a stream are joinable."""
+    return Rows(count)
+
+
+def shed(
+    memory: object = None,
+    keep: str | Policy | Callable[[Any, int, int], float] = "gain",
+    split: str | Mapping[str, float] = "unified",
+    importance: str = "min",
+    sample: float | str = 0.0,
+    seed: int = 0,
+    recall: float | None = None,
+) -> Shed:
+    """Approximate within a budget: ``overload=bf.shed(memory="64 MB")``.
+
+    ``memory`` is a size or :func:`tuples`, and bounds what is stored after every tuple, index and
+    payload included. ``keep`` is a policy by name, an instance of one from ``bf.policies``, or a
+    function ``(memory, slot, time)`` of your own that returns what a stored tuple is worth.
+    ``split``: "unified" (one buffer for all streams), "proportional" to their rates, or a share
+    of the budget for each by name. ``importance`` is how a result's importance follows from its
+    members'. ``sample`` drops arrivals at random ahead of the policy: a share, or "unbiased".
+    ``recall=0.95`` asks for a share of the exact results instead: memory grows and shrinks until
+    it just suffices, up to ``memory`` if that is given too. ``Joined.recall`` is what was reached.
+    """
+    if isinstance(keep, str):
+        policy = Keep(keep)
+    elif isinstance(keep, Policy) or isfunction(getattr(keep, "py_func", keep)):
+        policy = as_policy(keep).keep()
+    else:
+        raise SpecError(
+            f"keep={checks.said(keep)} is no policy: give a name (`bankfull policies` lists them), "
+            "an instance from bf.policies such as gdj(), or a function (memory, slot, time)"
+        )
+    resolve(policy)  # complain now about what can be judged now
+    shares = split if isinstance(split, str) else checks.shares("split", split)
+    budget = None if memory is None else size(memory)
+    return Shed(budget, policy, shares, importance, sample, seed, recall)
+
+
+def tuples(count: int) -> Tuples:
+    """A budget counted in stored tuples."""
+    return Tuples(count)
+
+
+def equal(*sides: str | Sequence[str]) -> Equal:
+    """Equality: one column (or list of columns) for all streams, or one for each."""
+    return Equal(tuple(checks.texts("equal", side) for side in sides))
+
+
+def overlap(*sides: str, at_least: int) -> Overlap:
+    """At least so many distinct items in common."""
+    return Overlap(sides, at_least)
+
+
+def subset(*sides: str) -> Subset:
+    """Every item of the first stream's set is in the second's."""
+    return Subset(sides)
+
+
+def superset(*sides: str) -> Superset:
+    """Every item of the second stream's set is in the first's."""
+    return Superset(sides)
+
+
+def similar(*sides: str, at_least: float) -> Similar:
+    """Inner product of weighted sets of at least this much."""
+    return Similar(sides, at_least)
