@@ -231,7 +231,7 @@ def ledger_of(spark: Any, checkpoint: Path) -> Ledger:
     total: Ledger = {"streams": {}, "joins": {}}
     for header in headers_of(spark, checkpoint):
         for kind in total:
-            for owner, counts in header["ledger"][kind].items():
+            for owner, counts in header["about"]["ledger"][kind].items():
                 sums = total[kind].setdefault(owner, dict.fromkeys(counts, 0))
                 for name, count in counts.items():
                     sums[name] += count
