@@ -133,12 +133,10 @@ class ExactJoin(Stage):
         """
         for position, log in enumerate(self.logs):
             for rows, numbers in loaded.rows[log.plan.name]:
-                if log.is_new:
-                    log.begin_at(int(numbers[0]))
+                self._pass_over(position, int(numbers[0]))
                 times, _ = to_units(rows.column(log.plan.time), log.plan.scale)
                 self._append(position, (rows, times))
-            if log.is_new:
-                log.begin_at(loaded.about[f"log {log.plan.name}"]["first"])
+            self._pass_over(position, loaded.about[f"log {log.plan.name}"]["first"])
         for index, bits in zip(self.indexes, loaded.about["tables"], strict=True):
             index.resize(bits)
             index.link()
@@ -146,6 +144,18 @@ class ExactJoin(Stage):
             before = log.lanes.start
             log.resume(loaded.about[f"log {log.plan.name}"])
             self._left(position, before)
+
+    def _pass_over(self, position: int, first: int) -> None:
+        """Give the next tuple of a log this number, if that is ahead of its end.
+
+        Those between have come and gone elsewhere, and so have all that are stored before them.
+        """
+        log = self.logs[position]
+        if first > log.lanes.end:
+            before = log.lanes.start
+            log.forget_all()
+            self._left(position, before)
+            log.begin_at(first)
 
     def nbytes(self) -> int:
         """Return the bytes of stored tuples, indexes and working memory."""

@@ -73,14 +73,16 @@ class Log:
         """Number of stored tuples."""
         return self.lanes.end - self.lanes.start
 
-    @property
-    def is_new(self) -> bool:
-        """Whether no tuple has ever been stored."""
-        return self.lanes.end == 0
+    def forget_all(self) -> None:
+        """Forget all tuples."""
+        self.panes.clear()
+        self.lanes.expire(self.lanes.end)
+        for stored in self.columns:
+            stored.expire(self.lanes.end)
 
     def begin_at(self, first: int) -> None:
-        """Give the first tuple this number; the log must be empty and new."""
-        assert self.lanes.base == self.lanes.end
+        """Give the next tuple this number; nothing may be stored."""
+        assert self.lanes.start == self.lanes.end <= first
         self.lanes.base = self.lanes.start = self.lanes.end = first
 
     def append(self, rows: pa.RecordBatch, times: NDArray[np.int64]) -> None:

@@ -150,18 +150,9 @@ class Durable:
         self._load(live, header, live.state.keep())
         return live
 
-    def catch_up(self, live: Live, header: dict[str, Any]) -> bool:
-        """Bring an operator that this worker left at an earlier commit up to the last one.
-
-        Returns False when a list has lost rows that this worker never had, and that others follow:
-        then it must be rebuilt.
-        """
-        kept = live.state.keep()
-        for name, rows in kept.rows.items():
-            if not rows.scattered and live.numbers[name] < header["lists"][name][0]:
-                return False
-        self._load(live, header, kept)
-        return True
+    def catch_up(self, live: Live, header: dict[str, Any]) -> None:
+        """Bring an operator that this worker left at an earlier commit up to the last one."""
+        self._load(live, header, live.state.keep())
 
     def _load(self, live: Live, header: dict[str, Any], kept: Kept) -> None:
         """Bring an operator from where it stands, ``kept``, to where the header says."""

@@ -61,8 +61,8 @@ class Operator:
         live = live_states.take(header["lineage"])
         if live is not None and live.history[-1] == header["history"][-1]:
             return live
-        ancestor = live is not None and live.history[-1] in header["history"]
-        if live is not None and ancestor and self.durable.catch_up(live, header):
+        if live is not None and live.history[-1] in header["history"]:
+            self.durable.catch_up(live, header)
             return live
         return self.durable.rebuild(plan, header)
 

@@ -1,0 +1,178 @@
+"""Properties: an operator that workers hand to each other decides as one that nobody disturbs.
+
+Family: *differential*. The durable state of the Spark runtime (``runtime/spark/durable.py``) lies
+here in a dictionary instead of Spark's state store, so that many hand-overs can be tried. Several
+workers take turns at random: one goes on from what it has, catches up with what the others
+committed, or builds the operator anew; some commits are lost, as those of a failed task are. Rows
+and ledgers are the same each time. What a commit writes follows what has changed, and what is kept
+in all follows what is stored. ``tests/spark`` does the same with real queries.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import bankfull as bf
+from bankfull.core import Batch, step
+from bankfull.runtime.spark.durable import Durable
+from bankfull.runtime.spark.layout import Layout
+from bankfull.runtime.spark.live import Live
+from bankfull.spec import Equal, Join, Overlap, Query, Rows, Shed, Stream, Ticks
+
+SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("tags", pa.list_(pa.int64()))])
+Key = tuple[int, int]
+
+
+@dataclass
+class Values:
+    """A map state that forgets what was not committed."""
+
+    kept: dict[Key, tuple[bytes]] = field(default_factory=dict)
+    changed: dict[Key, tuple[bytes] | None] = field(default_factory=dict)
+
+    def getValue(self, key: Key) -> tuple[bytes] | None:  # noqa: N802 - Spark's name
+        return self.changed[key] if key in self.changed else self.kept.get(key)
+
+    def updateValue(self, key: Key, value: tuple[bytes]) -> None:  # noqa: N802 - Spark's name
+        self.changed[key] = value
+
+    def removeKey(self, key: Key) -> None:  # noqa: N802 - Spark's name
+        assert self.getValue(key) is not None, f"{key} is removed and was not there"
+        self.changed[key] = None
+
+    def exists(self) -> bool:
+        return bool(self.kept)
+
+    def commit(self) -> int:
+        """Keep what was written; returns its bytes."""
+        written = sum(len(value[0]) for value in self.changed.values() if value is not None)
+        self.kept |= {k: v for k, v in self.changed.items() if v is not None}
+        for key, value in self.changed.items():
+            if value is None:
+                self.kept.pop(key, None)
+        self.changed = {}
+        return written
+
+    @property
+    def nbytes(self) -> int:
+        return sum(len(value[0]) for value in self.kept.values())
+
+
+QUERIES: dict[str, tuple[Any, Any, Shed | None]] = {
+    "exact": (Equal((("k",),)), Ticks(60), None),
+    "rows": (Equal((("k",),)), Rows(40), None),
+    "sets": (Overlap(("tags", "tags"), 2), Ticks(60), None),
+    "gain": (Equal((("k",),)), Ticks(60), bf.shed(bf.tuples(50))),
+    "bytes": (Equal((("k",),)), Ticks(60), bf.shed("40 KB", keep="prob")),
+    "bounded sets": (Overlap(("tags", "tags"), 2), Ticks(60), bf.shed(bf.tuples(50), keep="fifo")),
+}
+
+
+def layout(title: str) -> Layout:
+    predicate, window, shed = QUERIES[title]
+    streams = tuple(Stream(name, "t", Ticks(5)) for name in "ab")
+    query = Query(streams, (Join("j", ("a", "b"), predicate, (window,)),), shed=shed)
+    return Layout(query, dict.fromkeys("ab", SCHEMA), (0,))
+
+
+def batches(dice: random.Random, count: int) -> list[Batch]:
+    made, now = [], 0
+    for _ in range(count):
+        rows = {}
+        for name in "ab":
+            size = dice.choice([0, 1, 5, 30])
+            times = sorted(now + dice.randint(0, 12) for _ in range(size))
+            columns = {
+                "t": times,
+                "k": [dice.randint(0, 8) for _ in times],
+                "tags": [sorted(dice.sample(range(8), 3)) for _ in times],
+            }
+            rows[name] = pa.RecordBatch.from_pydict(columns, schema=SCHEMA)
+        made.append(Batch(rows, quiet=frozenset()))
+        now += dice.randint(0, 10)
+    return made
+
+
+def joined(live: Live, batch: Batch) -> list[Any]:
+    """Step until nothing is pending; returns rows in order and the ledger."""
+    outcome = step(live.state, batch)
+    rows = [row for piece in outcome.output for row in piece.to_pylist()]
+    while outcome.pending:
+        outcome = step(outcome.state, Batch())
+        rows += [row for piece in outcome.output for row in piece.to_pylist()]
+    live.state = outcome.state
+    return [rows, outcome.ledger.as_dict()]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("title", QUERIES)
+def test_differential_workers_take_turns(title: str, seed: int) -> None:
+    dice, plan = random.Random(seed), layout(title).plan()
+    alone = Live.fresh(plan)
+    values = Values()
+    durable = Durable(values, layout(title))
+    workers: list[Live | None] = [None, None, None]
+    caught_up = 0
+    for number, batch in enumerate(batches(dice, 60)):
+        expected = joined(alone, batch)
+        mine = dice.randrange(len(workers))
+        header, live = durable.header(), workers[mine]
+        if header is None:
+            live = Live.fresh(plan)
+        elif live is None or live.history[-1] not in header["history"]:
+            live = durable.rebuild(plan, header)
+        elif live.history[-1] != header["history"][-1]:
+            durable.catch_up(live, header)
+            caught_up += 1
+        assert joined(live, batch) == expected, f"{title}, seed {seed}, batch {number}"
+        durable.commit(live)
+        workers[mine] = live
+        if dice.random() < 0.1:  # the attempt fails after all, and another worker makes one
+            values.changed = {}
+            again = Live.fresh(plan) if header is None else durable.rebuild(plan, header)
+            assert joined(again, batch) == expected
+            durable.commit(again)
+            workers[(mine + 1) % len(workers)] = again
+        values.commit()
+    assert caught_up > 3, "workers that are behind catch up"
+    lists = len(durable.header()["lists"])  # type: ignore[index]
+    assert len(values.kept) < 200 + 20 * lists, "segments that nobody needs are dropped"
+
+
+def test_a_commit_costs_what_has_changed() -> None:
+    """With a large buffer and few rows a commit is small, and what is kept stays near the whole."""
+    place = layout("exact")
+    query = Query(place.query.streams, place.query.joins, shed=bf.shed(bf.tuples(20_000)))
+    large = Layout(query, place.schemas, (0,))
+    values, live = Values(), Live.fresh(large.plan())
+    durable = Durable(values, large)
+    dice = np.random.default_rng(1)
+
+    def rows(count: int, now: int) -> Batch:
+        keys = [pa.array(dice.integers(0, 100_000, count)) for _ in "ab"]
+        tags = pa.array([[1]] * count, pa.list_(pa.int64()))
+        times = pa.array(np.full(count, now))
+        return Batch(
+            {
+                n: pa.RecordBatch.from_arrays([times, k, tags], schema=SCHEMA)
+                for n, k in zip("ab", keys, strict=True)
+            }
+        )
+
+    joined(live, rows(5_000, 0))
+    joined(live, rows(1, 10))  # the others have waited for this
+    durable.commit(live)
+    whole = values.commit()
+    sizes = []
+    for now in range(10, 50):
+        joined(live, rows(20, now))
+        durable.commit(live)
+        sizes.append(values.commit())
+    assert sorted(sizes)[len(sizes) // 2] < whole / 8
+    assert values.nbytes < 3 * whole
