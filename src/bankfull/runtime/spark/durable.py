@@ -164,7 +164,7 @@ class Durable:
         live.state.load(Loaded(header["about"], arrays, dict(lists)))
         live.known = known(arrays)
         live.history, live.commits = header["history"], header["commits"]
-        live.frontiers, live.changes = header["frontiers"], header["changes"]
+        live.frontiers, live.changes = dict(header["frontiers"]), list(header["changes"])
         for name, rows in live.state.keep().rows.items():
             live.ends[name] = rows.end
 
