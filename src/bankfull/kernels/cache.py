@@ -43,7 +43,7 @@ class KernelCache(FunctionCache):
 
     def _file(self, signature: Any) -> Any:
         return IndexDataCacheFile(  # type: ignore[no-untyped-call]
-            self._cache_path,
+            FOLDER,  # whatever checkout or environment the same code is in
             f"{self._impl.filename_base}-{_digest(self._py_func, signature)}",
             "",  # the name says it all; the time of a file says nothing
         )
