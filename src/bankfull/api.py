@@ -290,7 +290,7 @@ def recall(metrics: Any) -> Any:
     if not isinstance(found, Mapping):
         raise SpecError(
             f"recall() got a {type(metrics).__name__}: give the observed metrics called bankfull, "
-            'e.g. query.lastProgress["observedMetrics"]["bankfull"]'
+            'e.g. bf.metrics(query.lastProgress)["bankfull"]'
         )
     return recall_of(found)
 
