@@ -31,8 +31,8 @@ _VERSION = 8
 _HEADER = (-1, 0)
 #: The position under which a state under a memory budget is kept, in pieces.
 _WHOLE = -2
-#: The most bytes of a value. Spark's state server holds several copies of what it is sent, and
-#: one message must fit into its memory beside everything else.
+#: About the bytes of a value (twice as many at most). Spark's state server holds several copies of
+#: what it is sent, and one message must fit into its memory beside everything else.
 _VALUE_BYTES = 8 << 20
 
 
