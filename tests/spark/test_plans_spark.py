@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from copy import copy
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,24 @@ def test_oracle_union(runner: Fresh, sources: Callable[..., Any]) -> None:
     assert set(bf.metrics(run.progress[-1])) == names
 
 
+def test_other_joins_do_not_change_names(runner: Fresh, sources: Callable[..., Any]) -> None:
+    """Joins of the same columns that lie about in the program are not this query's affair."""
+    lying_about = [_join(sources("a"), sources("b"), within=f"{n} seconds") for n in (3, 4)]
+    run = runner()
+    last = _join(sources("b"), sources("c"))
+    first = _join(sources("a"), sources("b"))
+    run.drain(first.union(last))
+    emitted = dict.fromkeys(("bankfull", "bankfull:2"), 0)
+    for progress in run.progress:
+        metrics = bf.metrics(progress)
+        assert metrics.keys() == emitted.keys()
+        for name, found in metrics.items():
+            emitted[name] += found["ledger"]["join.emitted"]
+    in_the_order_of_making = {"bankfull": _pairs("b", "c"), "bankfull:2": _pairs("a", "b")}
+    assert emitted == {name: len(pairs) for name, pairs in in_the_order_of_making.items()}
+    assert len(lying_about) == 2
+
+
 # -------------------------------------------------------------------------------------- watermarks
 
 
@@ -220,3 +239,60 @@ def test_collations(spark: Any) -> None:
             bf.join(*sides, on=on, within="1 second")
     found = bf.join(*sides, on="k", within="1 second")
     assert found.where("a_w = 'a' and b_ws[0] = 'A'").count() == 2
+    filled = f"array(coalesce({collated}, ''))"  # it holds no nulls, and Spark knows
+    full = made.selectExpr("t", "k", f"{filled} as ws", f"named_struct('m', map(k, {filled})) as s")
+    assert not full.schema["ws"].dataType.containsNull
+    sides = [bf.stream(full, time="t", name=name) for name in "ab"]
+    found = bf.join(*sides, on="k", within="1 second")
+    assert found.where("a_ws[0] = 'a' and b_s.m[b_k][0] = 'A'").count() == 2
+
+
+def test_variants_stay_variants(spark: Any) -> None:
+    """To the join they are structs of bytes, alone and inside other types."""
+    made = spark.range(3).selectExpr(
+        "id as t",
+        "parse_json(concat('{\"x\":', id, '}')) as v",
+        "array(v) as vs",
+        "map('m', v) as m",
+    )
+    sides = [bf.stream(made, time="t", name=name) for name in "ab"]
+    found = bf.join(*sides, on="t", within=1, buckets=2)
+    taken = (f"variant_get({what}, '$.x', 'long') = a_t" for what in ("b_v", "a_vs[0]", "b_m['m']"))
+    assert found.where(" and ".join(taken)).count() == 3
+    again = bf.stream(found.select("a_t", "a_v"), time="a_t", name="c")
+    chained = bf.join(again, sides[1], on=bf.equal("a_t", "t"), within=1)
+    assert [f.dataType.simpleString() for f in chained.schema][1::2][:2] == ["variant", "variant"]
+
+
+def test_a_type_that_arrow_lacks_is_named(spark: Any) -> None:
+    """The refusal says which column of which stream."""
+    made = spark.range(3).selectExpr("id as t", "make_ym_interval(1, 2) as period")
+    sides = [bf.stream(made, time="t", name=name) for name in ("orders", "b")]
+    with pytest.raises(PlanError, match=r"'period' of stream 'orders' has type interval.*cast it"):
+        bf.join(*sides, on="t", within=1)
+
+
+def test_attributes_of_a_streaming_join_are_its_columns(spark: Any) -> None:
+    """``joined.name`` was what the join's metrics are called."""
+    from pyspark.sql import Column
+
+    frame = spark.readStream.format("rate").load()
+    names = ["name", "layout", "frames"]
+    left = frame.selectExpr("timestamp as t", "value as k", *(f"value as {name}" for name in names))
+    right = frame.selectExpr("timestamp as t", "value as k")
+    sides = [bf.stream(left, time="t", name="a"), bf.stream(right, time="t", name="b")]
+    joined = bf.join(*sides, on="k", within="1 second")
+    assert all(isinstance(getattr(joined, name), Column) for name in names)
+
+
+def test_one_session_may_have_several_objects(spark: Any) -> None:
+    """``SparkSession.active()`` may return another object for the same session."""
+    rows = ([(1, 1)], "t long, k long")
+    sides = [
+        bf.stream(one.createDataFrame(*rows), time="t", name=name)
+        for one, name in ((spark, "a"), (copy(spark), "b"))
+    ]
+    assert bf.join(*sides, on="k", within=1).count() == 1
+    sides[1] = bf.stream(spark.newSession().createDataFrame(*rows), time="t", name="b")
+    with pytest.raises(PlanError, match="different sessions"):
+        bf.join(*sides, on="k", within=1)

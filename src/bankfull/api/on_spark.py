@@ -59,7 +59,7 @@ def recall(metrics: Any) -> Any:
     if not isinstance(found, Mapping):
         raise SpecError(
             f"recall() got a {type(metrics).__name__}: give the observed metrics called bankfull, "
-            'e.g. query.lastProgress["observedMetrics"]["bankfull"]'
+            'e.g. bf.metrics(query.lastProgress)["bankfull"]'
         )
     with _read_as("recall", "the observed metrics of a join"):
         return recall_of(found)

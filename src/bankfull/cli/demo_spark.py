@@ -53,7 +53,9 @@ class Account:
 
     def add(self, progress: Any) -> None:
         """Take the progress of one micro-batch in."""
-        observed = progress["observedMetrics"].get("bankfull")
+        from bankfull.runtime.spark.report import metrics_of
+
+        observed = metrics_of(progress).get("bankfull")
         counts = {} if observed is None else observed["ledger"]
         if any(value is None for value in counts.values()) or not counts:
             return  # a micro-batch without rows

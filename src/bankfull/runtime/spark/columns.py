@@ -29,16 +29,24 @@ COUNTS = "__counts"
 def arrow_schema(name: str, frame: DataFrame) -> pa.Schema:
     """Return the columns of a stream as the join sees them."""
     from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
 
     taken = [column for column in frame.columns if column in (COUNTS, MASK)]
     if taken:
         raise PlanError(
             f"stream {name!r} has a column {taken[0]!r}, a name of the join's own: rename it"
         )
-    try:
-        return may_be_null(to_arrow_schema(frame.schema, timezone="UTC"))
-    except Exception as error:
-        raise PlanError(f"a column cannot be exchanged through Arrow: {error}") from error
+    fields: list[pa.Field] = []
+    for column in frame.schema.fields:
+        try:
+            fields += to_arrow_schema(StructType([column]), timezone="UTC")
+        except Exception as error:
+            raise PlanError(
+                f"column {column.name!r} of stream {name!r} has type "
+                f"{column.dataType.simpleString()}, which cannot be exchanged through Arrow: cast "
+                f"it to another type, or leave it out ({error})"
+            ) from error
+    return may_be_null(pa.schema(fields))
 
 
 def spark_schema(schema: pa.Schema) -> Any:
@@ -112,32 +120,21 @@ def check_compared(query: Query, frames: Mapping[str, DataFrame]) -> None:
 
 def _collation(kind: Any) -> str | None:
     """Return the name of a collation that does not compare bytes, wherever it is in a type."""
-    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
+    from pyspark.sql.types import StringType
 
     if isinstance(kind, StringType):
         collation = getattr(kind, "collation", "UTF8_BINARY")
         return None if collation == "UTF8_BINARY" else str(collation)
-    inner: list[Any] = []
-    if isinstance(kind, ArrayType):
-        inner = [kind.elementType]
-    elif isinstance(kind, MapType):
-        inner = [kind.keyType, kind.valueType]
-    elif isinstance(kind, StructType):
-        inner = [field.dataType for field in kind.fields]
-    return next((found for found in map(_collation, inner) if found is not None), None)
+    return next((found for found in map(_collation, _inner(kind)) if found is not None), None)
 
 
 def with_collations(result: DataFrame, query: Query, frames: Mapping[str, DataFrame]) -> DataFrame:
     """Give columns of results the collations that they had in their streams; Arrow has none."""
     from pyspark.sql import functions
 
-    several = len(query.joins) > 1
-    names = [s.name for s in query.streams] if several else list(query.joins[0].streams)
-    kinds = [field.dataType for name in names for field in frames[name].schema.fields]
-    if all(_collation(kind) is None for kind in kinds):
+    wanted = _given_types(query, frames)
+    if all(_collation(kind) is None for kind in wanted.values()):
         return result
-    first = 1 if several else 0
-    wanted = dict(enumerate(kinds, first))
     columns = []
     for position, name in enumerate(result.columns):
         column = functions.col("`" + name.replace("`", "``") + "`")
@@ -146,3 +143,56 @@ def with_collations(result: DataFrame, query: Query, frames: Mapping[str, DataFr
             column = column.cast(kind).alias(name)
         columns.append(column)
     return result.select(*columns)
+
+
+def with_variants(schema: pa.Schema, query: Query, frames: Mapping[str, DataFrame]) -> pa.Schema:
+    """Mark in a schema of results what is a variant to Spark; to the join it is a struct."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    for position, kind in _given_types(query, frames).items():
+        if _has_variant(kind):
+            marked = schema.field(position).with_type(to_arrow_type(kind, timezone="UTC"))
+            schema = schema.set(position, marked)
+    return schema
+
+
+def _given_types(query: Query, frames: Mapping[str, DataFrame]) -> dict[int, Any]:
+    """Return the types that columns of results have in their streams, by their positions."""
+    several = len(query.joins) > 1
+    names = [s.name for s in query.streams] if several else list(query.joins[0].streams)
+    kinds = [_may_be_null(field.dataType) for name in names for field in frames[name].schema.fields]
+    return dict(enumerate(kinds, 1 if several else 0))
+
+
+def _may_be_null(kind: Any) -> Any:
+    """Return a type of Spark's in which everything within may be null, as in the join's results.
+
+    Spark refuses to cast an array that may hold nulls to the type of one that holds none.
+    """
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(kind, ArrayType):
+        return ArrayType(_may_be_null(kind.elementType), True)
+    if isinstance(kind, MapType):
+        return MapType(_may_be_null(kind.keyType), _may_be_null(kind.valueType), True)
+    if isinstance(kind, StructType):
+        fields = [StructField(f.name, _may_be_null(f.dataType), True) for f in kind.fields]
+        return StructType(fields)
+    return kind
+
+
+def _has_variant(kind: Any) -> bool:
+    from pyspark.sql.types import VariantType
+
+    return isinstance(kind, VariantType) or any(map(_has_variant, _inner(kind)))
+
+
+def _inner(kind: Any) -> list[Any]:
+    """Return the types that a type of Spark's is made of."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, ArrayType):
+        return [kind.elementType]
+    if isinstance(kind, MapType):
+        return [kind.keyType, kind.valueType]
+    return [field.dataType for field in kind.fields] if isinstance(kind, StructType) else []

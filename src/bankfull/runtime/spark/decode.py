@@ -7,20 +7,18 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from bankfull.runtime.spark.columns import is_large, to_wire
-from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.packets import unpack
 
 
 class Decode:
-    """Unpacks results, called by Spark with an iterator of record batches."""
+    """Unpacks results of this schema, called by Spark with an iterator of record batches."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = self.layout.plan().schema
         for cells in batches:
             large = is_large(cells.schema.types[0])
             for cell in cells.column(0):
                 if cell.is_valid:
-                    yield to_wire(unpack(cell.as_buffer(), schema), large)
+                    yield to_wire(unpack(cell.as_buffer(), self.schema), large)

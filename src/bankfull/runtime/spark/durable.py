@@ -40,8 +40,8 @@ _VERSION = 9
 _HEADER = (-1, 0)
 #: The place of the arrays. A change has the number of its commit, and of its piece.
 _ARRAYS, _PIECES = -2, 1 << 16
-#: The most bytes of a value. Spark's state server holds several copies of what it is sent, and
-#: one message must fit into its memory beside everything else.
+#: About the bytes of a value (twice as many at most). Spark's state server holds several copies of
+#: what it is sent, and one message must fit into its memory beside everything else.
 _VALUE_BYTES = 8 << 20
 #: Before the first row of any list.
 _START = -(2**62)

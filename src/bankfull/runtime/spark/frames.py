@@ -19,6 +19,7 @@ from bankfull.runtime.spark.columns import (
     check_names,
     spark_schema,
     with_collations,
+    with_variants,
 )
 from bankfull.runtime.spark.decode import Decode
 from bankfull.runtime.spark.encode import Encode
@@ -89,7 +90,7 @@ def finish_frames(joined: DataFrame, checkpoint: str) -> DataFrame:
             "finish() got a DataFrame that is no streaming join: give what bf.join or bf.joins "
             "returned, before anything was selected from it"
         )
-    layout, frames = joined.layout, joined.frames
+    layout, frames = joined._layout, joined._frames
     fields = spark_schema(result_schema(layout.plan()))
     cells = stored_values(joined.sparkSession, checkpoint)
     ended = cells.groupBy("bucket").applyInArrow(ending(layout), fields)
@@ -110,7 +111,8 @@ def _results(
     result: Any = measured.where(functions.col(COUNTS).isNull()).drop(COUNTS)
     plan = layout.plan()
     if is_packed(plan):
-        result = result.mapInArrow(Decode(layout), spark_schema(plan.schema))
+        schema = with_variants(plan.schema, layout.query, frames)
+        result = result.mapInArrow(Decode(schema), spark_schema(schema))
     result = with_collations(result, layout.query, frames)
     if name is None:
         result.ledger = counted
@@ -153,10 +155,12 @@ def _replay(packets: DataFrame, layout: Layout, fields: str, aside: Quarantine |
 
 
 def _common_session(frames: dict[str, DataFrame]) -> SparkSession:
-    sessions = [check_session(frame) for frame in frames.values()]
-    if any(other is not sessions[0] for other in sessions):
+    sessions: list[Any] = [check_session(frame) for frame in frames.values()]
+    # Python may have several objects for one session (SparkSession.active() makes them).
+    first = sessions[0]._jsparkSession
+    if not all(other._jsparkSession.equals(first) for other in sessions):
         raise PlanError("the DataFrames belong to different sessions: make them with one session")
-    return sessions[0]
+    return cast("SparkSession", sessions[0])
 
 
 def _all_alike(frames: dict[str, DataFrame]) -> bool:

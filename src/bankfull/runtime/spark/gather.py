@@ -53,9 +53,8 @@ class Gathered:
             yield {name: rows.slice(0, rows.count) for name, rows in self.rows.items()}
             return
         for name, rows in self.rows.items():
-            each = max(1, rows.count * _BATCH_BYTES // rows.nbytes)
-            for start in range(0, rows.count, each):
-                yield {name: rows.slice(start, each)}
+            for start, stop in pairwise(rows.cuts(_BATCH_BYTES)):
+                yield {name: rows.slice(start, stop - start)}
 
 
 class Arranged:
@@ -72,6 +71,15 @@ class Arranged:
         times = [to_units(b.column(stream.time), stream.scale)[0] for b in self._batches]
         self.count = sum(map(len, times))
         self._order = content_order(self._take, np.concatenate(times))
+
+    def cuts(self, most: int) -> list[int]:
+        """Return where to cut so that pieces have about so many bytes, with 0 and the end.
+
+        A row counts as the average of its batch: large rows often stand together.
+        """
+        each = [np.full(b.num_rows, b.nbytes / max(1, b.num_rows)) for b in self._batches]
+        pieces = (np.cumsum(np.concatenate(each)[self._order]) // most).astype(np.int64)
+        return [0, *(np.flatnonzero(np.diff(pieces)) + 1).tolist(), self.count]
 
     def slice(self, start: int, length: int) -> pa.RecordBatch:
         """Return some rows in order."""

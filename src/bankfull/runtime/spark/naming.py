@@ -1,10 +1,13 @@
 """What the observed metrics of a join are called.
 
-Spark wants a name for each in one plan. A join's metrics are called ``bankfull``; those of a join
-with a name of its own, ``bankfull:NAME``. Where that name is taken already, a number is added:
-``bankfull:2``. It is taken by a join among the inputs, and by another join with columns of the
-same types that the program has made since a query was last started, as the two may be united
-next. The same program therefore gives the same names whenever it is started.
+Spark wants a name for each in one plan, and it must be given before anybody knows which joins will
+be in that plan. So the name in the plan is one of its own among all joins that may come into one
+plan: ``bankfull``, for a join with a name ``bankfull:NAME``, and with a number behind it where
+that is taken (``bankfull#2``): by a join among the inputs, and by another join with columns of the
+same types that the program has made since a query was last started, as the two may be united.
+
+People are told another name, which follows from the query alone (:func:`told_names`): the numbers
+of its joins begin at one. So it does not matter what else a program has made.
 """
 
 from __future__ import annotations
@@ -26,17 +29,34 @@ PREFIX = "bankfull"
 #: The name of a join that was given none.
 _UNNAMED = "join"
 #: How Spark's text of a plan shows metrics, and what in it differs from one making to the next.
-_METRICS = re.compile(rf"CollectMetrics ({PREFIX}(?::[^,\n]*)?), \[")
+_METRICS = re.compile(rf"CollectMetrics ({PREFIX}(?:[:#][^,\n]*)?), \[")
 _PASSING = re.compile(r"#\d+L?|@[0-9a-f]+|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
-def is_ours(name: str) -> bool:
-    """Tell whether metrics of this name are those of a join.
+def told_names(metrics: Iterable[str]) -> dict[str, str]:
+    """Return what to call the metrics of a query's joins, by the names that they have in its plan.
 
-    >>> is_ours("bankfull"), is_ours("bankfull:paid"), is_ours("bankfully")
-    (True, True, False)
+    Joins whose names would be equal are numbered in the order in which they were made. Metrics
+    that are not ours are left out.
+
+    >>> told_names(["bankfull#12", "bankfull#3", "bankfull:paid#2", "bankfully"])
+    {'bankfull#3': 'bankfull', 'bankfull#12': 'bankfull:2', 'bankfull:paid#2': 'bankfull:paid'}
     """
-    return name.partition(":")[0] == PREFIX
+    told: dict[str, str] = {}
+    ours = (name for name in metrics if re.split("[:#]", name)[0] == PREFIX)
+    for name in sorted(ours, key=_numbered):
+        told[name] = _free(_numbered(name)[0], told.values())
+    return told
+
+
+def _numbered(name: str) -> tuple[str, int]:
+    """Return a name in a plan as what it is without its number, and the number.
+
+    >>> _numbered("bankfull:paid#2"), _numbered("bankfull")
+    (('bankfull:paid', 2), ('bankfull', 1))
+    """
+    base, _, number = name.partition("#")
+    return base, int(number or 1)
 
 
 @dataclass(frozen=True)
@@ -68,9 +88,13 @@ class Names:
         taken |= {
             one.name for _, one in self._made if one.columns == columns and one.source != source
         }
+        again = [one.name for _, one in self._made if one.source == source]
         named = query.joins[0].name if len(query.joins) == 1 else _UNNAMED
         base = PREFIX if named == _UNNAMED else f"{PREFIX}:{_plain(named)}"
-        return Chosen(_free(base, taken), source, columns, running)
+        numbers = [number for other, number in map(_numbered, taken) if other == base]
+        next_one = f"{base}#{max(numbers) + 1}" if numbers else base
+        name = next((name for name in again if name not in taken), next_one)
+        return Chosen(name, source, columns, running)
 
     def remember(self, result: DataFrame, chosen: Chosen) -> None:
         """Keep a name for as long as the DataFrame it belongs to is there."""
@@ -93,8 +117,8 @@ def _free(base: str, taken: Iterable[str]) -> str:
 
 
 def _plain(name: str) -> str:
-    """Leave out what would end a name in Spark's text of a plan."""
-    return re.sub(r"[,\n]", "_", name)
+    """Leave out what would end a name in Spark's text of a plan, or begin a number."""
+    return re.sub(r"[,\n#]", "_", name)
 
 
 def _plan_text(frame: Any) -> str:

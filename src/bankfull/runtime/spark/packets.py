@@ -40,15 +40,21 @@ def unpack_tight(data: bytes) -> pa.RecordBatch:
 
 
 def cut_by_bytes(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
-    """Cut rows into pieces of about this many bytes at most; a row is never cut.
+    """Cut rows into pieces of about this many bytes, twice as many at most; a row is never cut.
 
     >>> rows = pa.RecordBatch.from_pydict({"text": ["x" * 1000] * 10})
     >>> [piece.num_rows for piece in cut_by_bytes(rows, 4100)]
     [4, 4, 2]
+    >>> rows = pa.RecordBatch.from_pydict({"text": ["x"] * 996 + ["x" * 1000] * 4})
+    >>> [piece.num_rows for piece in cut_by_bytes(rows, 2100)]
+    [233, 233, 233, 233, 32, 32, 4]
     """
     each = max(1, rows.num_rows * most // max(1, rows.nbytes))
     for start in range(0, rows.num_rows, each):
-        yield rows.slice(start, each)
+        piece = rows.slice(start, each)
+        # Large rows may stand together: then a piece of as many rows as the others is larger.
+        uneven = piece.num_rows > 1 and piece.nbytes > 2 * most
+        yield from cut_by_bytes(piece, most) if uneven else (piece,)
 
 
 def cut_bytes(data: bytes, most: int) -> list[bytes]:

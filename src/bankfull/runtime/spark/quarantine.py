@@ -92,7 +92,7 @@ class Aside:
         system, root = _place(self._path)
         for stream, (packed, writer) in self._open.items():
             writer.close()
-            folder = f"{root}/{quote(stream, safe=' ')}"
+            folder = f"{root}/{_folder(stream)}"
             system.create_dir(folder, recursive=True)
             # Spark and Arrow skip names that begin with a dot when they read a folder.
             hidden = f"{folder}/.{uuid.uuid4().hex}"
@@ -127,6 +127,16 @@ def _alike(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         for values, field in zip(rows.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _folder(stream: str) -> str:
+    """Return the name of a stream's folder, which is always one below the quarantine's.
+
+    >>> _folder("orders"), _folder("a/b"), _folder("..")
+    ('orders', 'a%2Fb', '%2E.')
+    """
+    name = quote(stream, safe=" ")
+    return "%2E" + name[1:] if name.startswith(".") else name
 
 
 def _place(path: str) -> tuple[fs.FileSystem, str]:

@@ -23,7 +23,7 @@ from bankfull.core.intake.times import to_units
 from bankfull.core.ledger import IMPORTANCE
 from bankfull.core.plan import HOME, MASK
 from bankfull.core.recall.interval import Recall, Watched
-from bankfull.runtime.spark.naming import is_ours
+from bankfull.runtime.spark.naming import told_names
 from bankfull.spec import Query
 from bankfull.telemetry.lateness import SORT_FOR_SPARK, LateCounts, Lateness
 
@@ -156,7 +156,7 @@ def metrics_of(progress: Any) -> dict[str, Any]:
     """
     read = progress.get if isinstance(progress, dict) else progress.__getattribute__
     observed: Mapping[str, Any] = read("observedMetrics") or {}
-    return {name: _as_dict(found) for name, found in observed.items() if is_ours(name)}
+    return {told: _as_dict(observed[name]) for name, told in told_names(observed).items()}
 
 
 def counted_metrics(progress: Any) -> dict[str, Any]:

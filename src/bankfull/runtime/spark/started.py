@@ -27,11 +27,15 @@ _LOG = logging.getLogger("bankfull")
 
 
 class JoinedFrame(DataFrame):
-    """The result of a streaming join. ``name`` is what its metrics are called."""
+    """The result of a streaming join. ``name`` is what its metrics are called.
+
+    The attributes of a DataFrame are its columns, among which ``name`` is a common one: what is
+    ours begins with an underline.
+    """
 
     def __init__(self, made: Any, layout: Layout, frames: dict[str, Any], name: str) -> None:
         super().__init__(made._jdf, made.sparkSession)
-        self.layout, self.frames, self.name = layout, frames, name
+        self._layout, self._frames, self._metrics = layout, frames, name
 
     @property
     def writeStream(self) -> DataStreamWriter:  # noqa: N802 - Spark's name
@@ -76,7 +80,7 @@ class Writer(DataStreamWriter):
         self._note(options)
         if self._checkpoint is not None:
             joined = self._joined
-            compare(joined.sparkSession, self._checkpoint, joined.name, joined.layout)
+            compare(joined.sparkSession, self._checkpoint, joined._metrics, joined._layout)
         _LOG.info(
             "starting a streaming join: the first micro-batch starts Python workers, loads kernels "
             "and opens the state, and takes longer than the following ones"
