@@ -21,6 +21,8 @@ from bankfull.testing.strategies import cases, shared_cases
 from compile_kernels import ON_SETS
 
 SEEDS = st.integers(0, 2**16)
+#: How many cases a test draws by the chosen profile (``conftest.py``).
+DRAWN = settings.default.max_examples
 ROOMY = st.sampled_from([Tuples(10_000), Bytes(64 << 20)])
 ANYTHING = st.one_of(cases(streams=(2, 3, 5)), shared_cases())
 
@@ -43,20 +45,20 @@ def holds(case: Case, seed: int) -> None:
     check_conservation(case, seed=seed)
 
 
-@settings(max_examples=150)
+@settings(max_examples=4 * DRAWN)
 @given(ample(sorted(POLICIES)), SEEDS)
 def test_oracle_ample_budget_is_exact(case: Case, seed: int) -> None:
     holds(case, seed)
 
 
 @pytest.mark.uncompiled
-@settings(max_examples=20)
+@settings(max_examples=DRAWN)
 @given(ample(list(ON_SETS)), SEEDS)
 def test_oracle_ample_budget_is_exact_uncompiled(case: Case, seed: int) -> None:
     holds(case, seed)
 
 
-@settings(max_examples=40)
+@settings(max_examples=2 * DRAWN)
 @given(ample(list(ON_SETS)), SEEDS)
 def test_ample_budget_survives_cuts_and_restarts(case: Case, seed: int) -> None:
     check_splits(case, seeds=(seed,))

@@ -2,7 +2,8 @@
 
 Families: *oracle* (the real thing against brute force on invented cases). Each test draws small
 hostile cases and a random way to cut the streams into batches, and compares combinations, the
-values of every output column, ``joined_at`` and the ledger's count of what was emitted. The
+values of every output column, ``joined_at`` and the ledger's count of what was emitted. What is
+not a parameter is drawn: kinds of windows, ways to search, unequal windows, several joins. The
 tests marked ``uncompiled`` run again with the compiler off.
 """
 
@@ -16,50 +17,46 @@ from bankfull.testing import Case, check_exact
 from bankfull.testing.strategies import PREDICATES, WINDOWS, cases, shared_cases
 
 SEEDS = st.integers(0, 2**16)
+#: How many cases a test draws by the chosen profile (``conftest.py``).
+DRAWN = settings.default.max_examples
 
 
-@pytest.mark.parametrize("search", ["hash", "scan"])
 @pytest.mark.parametrize("streams", [2, 3, 4, 5])
-@pytest.mark.parametrize("windows", WINDOWS)
-def test_oracle_equal(windows: str, streams: int, search: str) -> None:
-    @given(cases(["equal"], [windows], [streams], [search]), SEEDS)
+def test_oracle_equal(streams: int) -> None:
+    @settings(max_examples=2 * DRAWN)
+    @given(cases(["equal"], WINDOWS, [streams]), SEEDS)
     def holds(case: Case, seed: int) -> None:
         check_exact(case, seed=seed)
 
     holds()
 
 
-@pytest.mark.parametrize("search", ["inverted", "identifier", "scan"])
 @pytest.mark.parametrize("predicate", PREDICATES[1:])
-@pytest.mark.parametrize("windows", WINDOWS)
-def test_oracle_sets(windows: str, predicate: str, search: str) -> None:
-    @given(cases([predicate], [windows], searches=[search]), SEEDS)
+def test_oracle_sets(predicate: str) -> None:
+    @settings(max_examples=2 * DRAWN)
+    @given(cases([predicate], WINDOWS), SEEDS)
     def holds(case: Case, seed: int) -> None:
         check_exact(case, seed=seed)
 
     holds()
 
 
-@pytest.mark.parametrize("windows", [*WINDOWS, "any"])
-def test_oracle_shared_streams(windows: str) -> None:
+@settings(max_examples=3 * DRAWN)
+@given(shared_cases(), SEEDS)
+def test_oracle_shared_streams(case: Case, seed: int) -> None:
     """Several joins on different columns in one operator that stores each tuple once."""
-
-    @given(shared_cases(WINDOWS if windows == "any" else [windows]), SEEDS)
-    def holds(case: Case, seed: int) -> None:
-        check_exact(case, seed=seed)
-
-    holds()
+    check_exact(case, seed=seed)
 
 
 @pytest.mark.uncompiled
-@settings(max_examples=60)
+@settings(max_examples=3 * DRAWN)
 @given(cases(streams=(2, 3, 5)), SEEDS)
 def test_oracle_anything(case: Case, seed: int) -> None:
     check_exact(case, seed=seed)
 
 
 @pytest.mark.uncompiled
-@settings(max_examples=30)
+@settings(max_examples=2 * DRAWN)
 @given(shared_cases(), SEEDS)
 def test_oracle_anything_shared(case: Case, seed: int) -> None:
     check_exact(case, seed=seed)
