@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _WORKLOADS = {
     "embedded": ("equi", "overlap", "length", "startup", "shed"),
-    "spark": ("join60", "join600", "window10x", "cores", "overlap"),
+    "spark": ("join60", "join600", "shed60", "latency", "window10x", "cores", "overlap"),
 }
 _REPEATS = {"embedded": 3, "spark": 1}
 _Interpreter = Annotated[
@@ -49,9 +49,11 @@ def bench(
     inverted index, identifier-sorted index, scan), length (ten times the stream: time and
     memory), startup, shed (every policy within a memory budget).
 
-    Workloads of spark, about ten minutes: join60 and join600 (equal keys within 60 and 600
-    seconds, against Spark's own join and against only moving the rows), window10x (ten times the
-    window at equal output), cores (two against one), overlap (against explode, join and count).
+    Workloads of spark, about half an hour: join60 and join600 (equal keys within 60 and 600
+    seconds, against Spark's own join and against only moving the rows), shed60 (within a quarter of
+    the memory, against the exact join), latency (a thousand rows a micro-batch), window10x (ten
+    times the window at equal output), cores (two against one), overlap (against explode, join and
+    count).
     """
     _check("NAME", name, tuple(_WORKLOADS))
     workloads = tuple(only.split(",")) if only else _WORKLOADS[name]

@@ -52,6 +52,7 @@ class Turn:
     state_seconds: list[float]
     batch_rows: list[int]
     rows_out: int
+    checkpoint_bytes: int
 
 
 class Bench:
@@ -98,6 +99,7 @@ class Bench:
             [_state_ms(one) / 1_000 for one in fed],
             [one["numInputRows"] for one in fed],
             rows_in(place / "out"),
+            sum(one.stat().st_size for one in (place / "checkpoint").rglob("*") if one.is_file()),
         )
         shutil.rmtree(place)
         return turn
@@ -154,12 +156,15 @@ def summary(
         "all_rows_per_s": [round(rate) for rate in rates],
         "rows": sum(best.batch_rows),
         "rows_out": best.rows_out,
+        "checkpoint_bytes": best.checkpoint_bytes,
         **more,
     }
 
 
-def joins(bench: Bench, shape: Shape, data: str = "data") -> dict[str, Frame]:
-    """Return the four ways to join (or only move) the keys' streams."""
+def joins(
+    bench: Bench, shape: Shape, data: str = "data", overload: Any = "block"
+) -> dict[str, Frame]:
+    """Return the four ways to join (or only move) the keys' streams; ``overload`` is for ours."""
     window = f"{round(shape.window_s * 1_000)} milliseconds"
 
     def left() -> DataFrame:
@@ -170,7 +175,7 @@ def joins(bench: Bench, shape: Shape, data: str = "data") -> dict[str, Frame]:
 
     def ours() -> DataFrame:
         streams = (bf.stream(left(), time="t", name="left"), bf.stream(right(), time="t", name="r"))
-        joined: DataFrame = bf.join(*streams, on="k", within=window)
+        joined: DataFrame = bf.join(*streams, on="k", within=window, overload=overload)
         return joined
 
     def built_in() -> DataFrame:
