@@ -9,28 +9,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from bankfull.core.bounded.arrays import (
-    concatenate,
-    each,
-    importance_of,
     new_output,
     no_arrivals,
     same_keys,
 )
-from bankfull.core.bounded.bags import NO_BAGS, Bagger, set_codes
+from bankfull.core.bounded.arriving import Work, merged
+from bankfull.core.bounded.bags import Bagger
 from bankfull.core.bounded.named import named, refilled, total_bytes
 from bankfull.core.bounded.payload import Payload, compact, take_over
-from bankfull.core.bounded.share import PERIODS, Share, Shares, least_part
+from bankfull.core.bounded.share import Share, Shares, least_part, share_period
 from bankfull.core.bounded.slots import SPARE, Slots, new_items
 from bankfull.core.codes import keys
-from bankfull.core.exact.index import unseen
 from bankfull.core.kept import Arrays, Kept, Loaded, RowList
 from bankfull.core.ledger import IMPORTANCE, Ledger, by_importance
 from bankfull.core.output.results import Results
@@ -38,33 +33,16 @@ from bankfull.core.plan import NEVER, Plan
 from bankfull.core.recall import sample as recall
 from bankfull.core.recall.interval import Watched
 from bankfull.core.stage import Stage, Turn
-from bankfull.core.store.log import Log, uncounted
-from bankfull.core.store.sizes import row_bytes
+from bankfull.core.store.log import Log
 from bankfull.kernels.bounded import memory as m
 from bankfull.kernels.bounded.budget import Rules, fit_budget, share_out
-from bankfull.kernels.bounded.matches import Arrivals, Output
+from bankfull.kernels.bounded.matches import Output
 from bankfull.kernels.bounded.shedjoin import KEYS_FULL, OUTPUT_FULL, SLOTS_FULL, shed_join
-from bankfull.kernels.bounded.slotsets import Bags
 from bankfull.kernels.recall.sample import Watch
 from bankfull.kernels.recall.watch import watch_join
 
 #: Results that the kernel may return at once.
 _RESULTS = 1 << 15
-
-
-@dataclass
-class Work:
-    """Tuples taken in and not processed yet, in canonical order."""
-
-    arrivals: Arrivals
-    bags: Bags = NO_BAGS
-    next: int = 0
-
-    @property
-    def left(self) -> NDArray[np.int64]:
-        """Return the streams of the tuples still to be processed."""
-        streams: NDArray[np.int64] = self.arrivals.streams[self.next :]
-        return streams
 
 
 class BoundedJoin(Stage):
@@ -143,56 +121,7 @@ class BoundedJoin(Stage):
             self.shares.learn(turn.batch.loads)
         if turn.resumed:
             return
-        rows = turn.released
-        pieces, bags = [], []
-        for position in sorted(rows):
-            some, times = rows[position]
-            bags.append(self.bagger.encode(position, some, self.logs[position]))
-            pieces.append(self._piece(position, some, times, bags[-1]))
-        merged = concatenate(pieces, len(self.plan.joins))
-        order = np.lexsort((merged.streams, merged.times))
-        self.work = Work(
-            each(merged, lambda values: np.ascontiguousarray(values[..., order])),
-            self.bagger.merge(bags, order),
-        )
-
-    def _piece(
-        self, position: int, rows: pa.RecordBatch, times: NDArray[np.int64], bags: Bags
-    ) -> Arrivals:
-        log = self.logs[position]
-        first, count = log.lanes.end, len(times)
-        log.append(rows, times)
-        joins = self.plan.joins
-        codes = np.zeros((len(joins), count), np.uint64)
-        keyed = np.zeros((len(joins), count), np.bool_)
-        for number, join in enumerate(joins):
-            if number in self.bagger.joins:
-                keyed[number], codes[number] = bags.sizes[number] > 0, set_codes(bags, number)
-            elif position in join.streams:
-                columns = join.columns[join.streams.index(position)]
-                coded, absent = keys.encode([rows.column(c) for c in columns], join.types)
-                codes[number], keyed[number] = coded, ~(absent | unseen(log, rows, join))
-        return Arrivals(
-            np.full(count, position, np.int64),
-            times,
-            np.arange(first, first + count, dtype=np.int64),
-            self._sizes(position, rows, bags),
-            importance_of(rows, self.shed.importance[position]),
-            codes,
-            keyed,
-            uncounted(log.plan, rows),
-        )
-
-    def _sizes(self, position: int, rows: pa.RecordBatch, bags: Bags) -> NDArray[np.int64]:
-        """Return what storing each row costs, in the budget's unit."""
-        sizes = np.ones(rows.num_rows, np.int64)
-        if not self.shed.in_bytes:
-            return sizes
-        payload = np.zeros(rows.num_rows, np.int64)
-        for column in rows.columns:
-            payload += row_bytes(column)
-        sizes = self.slots.overhead + payload * 13 // 8
-        return sizes + self.bagger.row_bytes(position, rows, bags) if self.bagger else sizes
+        self.work = merged(self.plan, self.logs, self.bagger, self.slots.overhead, turn.released)
 
     # ------------------------------------------------------------------------------ processing
 
@@ -359,15 +288,10 @@ class BoundedJoin(Stage):
 
     def _arrays(self) -> Arrays:
         """Return everything that decides, by name."""
-        budget = np.array([self.rules.budget], np.int64)
-        own = {"budget": budget, "steered": self.steered}
+        found: Arrays = {"budget": np.array([self.rules.budget]), "steered": self.steered}
         if self.shares is not None:
-            own |= {"share_until": self.share_until, **self.shares.arrays()}
-        return own | self.bagger.arrays() | self._named()
-
-    def _named(self) -> Arrays:
-        """Return the arrays that lie in named tuples."""
-        found: Arrays = {}
+            found |= {"share_until": self.share_until, **self.shares.arrays()}
+        found |= self.bagger.arrays()
         for name in ("memory", "rules", "watch", "policy"):
             found |= named(name, getattr(self, name))
         # Where payload lies is not kept: it is found again by the number of the arrival.
@@ -478,9 +402,3 @@ class BoundedJoin(Stage):
         spare = self.shed.budget // (64 * len(self.logs)) if self.shed.in_bytes else NEVER
         for position, log in enumerate(self.logs):
             self.logs[position] = compact(log, position, self.slots, slack, spare)
-
-
-def share_period(plan: Plan) -> int:
-    """Return for how long the parts of a budget hold that operators share."""
-    spans = [span for join in plan.joins for span in join.span if span < NEVER]
-    return max(1, max(spans, default=1) // PERIODS)

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bankfull.core.plan import NEVER, Plan
+
 #: Periods in the longest window. The more, the sooner the parts follow a change.
 PERIODS = 4
 #: What the rows of a period count for after each further period.
@@ -117,3 +119,9 @@ def count_periods(times: NDArray[np.int64], period: int) -> NDArray[np.int64]:
     """
     periods, counts = np.unique(times // period, return_counts=True)
     return np.stack([periods, counts], axis=1)
+
+
+def share_period(plan: Plan) -> int:
+    """Return for how long the parts of a budget hold that operators share."""
+    spans = [span for join in plan.joins for span in join.span if span < NEVER]
+    return max(1, max(spans, default=1) // PERIODS)

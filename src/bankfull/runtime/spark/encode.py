@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core import Plan
-from bankfull.core.bounded.join import share_period
+from bankfull.core.bounded.share import share_period
 from bankfull.core.intake.admit import Check, bad_rows, checks_of, text_checks
 from bankfull.core.intake.text import is_sound
 from bankfull.core.plan import HOME, MASK, NEVER
