@@ -122,12 +122,14 @@ def _new_log() -> Path:
 
 def _start(name: str, scratch: Path, log: Path) -> SparkSession:
     import bankfull as bf
+    from bankfull.runtime.spark import java_classes
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # nobody else is to connect
     (scratch / "java").mkdir()
+    java = f'-Djava.io.tmpdir="{scratch}/java" {java_classes.options()}'
     settings: dict[str, Any] = {
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{scratch}/java"',
+        "spark.driver.extraJavaOptions": java,
         "spark.local.dir": scratch / "spark",
         "spark.sql.warehouse.dir": scratch / "warehouse",
         "spark.sql.caseSensitive": "true",  # as everywhere else in the library
