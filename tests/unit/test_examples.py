@@ -96,10 +96,10 @@ def run(example: Example, folder: Path) -> subprocess.CompletedProcess[str]:
     outside = folder.parent / "example.py"
     outside.write_text(example.code, encoding="utf-8")
     folder.mkdir()
-    command = [sys.executable, outside] if example.language == "python" else ["sh", "-e", outside]
+    before = [sys.executable] if example.language == "python" else ["sh", "-e"]
     places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
     return subprocess.run(
-        command,
+        [*before, str(outside)],
         cwd=folder,
         env={**os.environ, "PATH": os.pathsep.join(places)},
         capture_output=True,
