@@ -175,6 +175,8 @@ def test_a_plan_says_what_it_does_not_use() -> None:
     exact = bf.join(unique, other, on="k", within=5, search="scan")
     assert "unique k: known, and not used" in exact.explain()
     assert "searched by scan\n" in exact.explain()
+    weighed = bf.stream(ROWS, time="t", name="a", importance="k")
+    assert "importance of a: not used" in bf.join(weighed, other, on="k", within=5).explain()
     bounded = bf.join(
         unique, other, on="k", within=5, search="scan", overload=bf.shed(bf.tuples(5))
     )
