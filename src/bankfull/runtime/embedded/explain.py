@@ -10,7 +10,8 @@ def explain(plan: Plan) -> str:
     """Describe a plan: streams, joins, windows, how partners are found, what bounds memory."""
     lines = []
     for stream in plan.query.streams:
-        lines.append(f"  stream {stream.name}: time {stream.time}, late {stream.late}")
+        idle = "" if stream.idle is None else f", idle {stream.idle}"
+        lines.append(f"  stream {stream.name}: time {stream.time}, late {stream.late}{idle}")
         if stream.unique:
             columns = ", ".join(stream.unique)
             lines.append(f"    unique {columns}: known, and not used in this version")
