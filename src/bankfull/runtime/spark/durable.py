@@ -153,13 +153,17 @@ class Durable:
     def catch_up(self, live: Live, header: dict[str, Any]) -> bool:
         """Bring an operator that this worker left at an earlier commit up to the last one.
 
-        Returns False when a list has lost rows that this worker never had, and that others follow:
-        then it must be rebuilt.
+        Returns False when a list has lost rows that this worker never had: then it must be rebuilt.
+        Rows that came and went within one micro-batch are in no segment, so the numbers of segments
+        do not tell; the number of the first row that is stored does.
         """
         kept = live.state.keep()
         for name, rows in kept.rows.items():
-            if not rows.scattered and live.numbers[name] < header["lists"][name][0]:
-                return False
+            if not rows.scattered:
+                stage, _, stream = name.partition(".")
+                first = header["about"][stage][f"log {stream}"]["first"]
+                if rows.end < first or live.numbers[name] < header["lists"][name][0]:
+                    return False
         self._load(live, header, kept)
         return True
 
