@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import shop
 
+import bankfull as bf
 from bankfull.cli import doctor_checks as checks
+from bankfull.cli import spark_session
 from bankfull.cli.doctor_spark import compare_worker
 
 
@@ -100,6 +102,43 @@ def test_a_cache_that_others_can_write_is_broken(
     (found,) = checks.check_cache()
     assert found.state == "ok"
     assert not (tmp_path / "new").exists()  # looking makes nothing
+
+
+def test_a_place_that_is_passed_over_is_told_by_its_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file where the folder should be is no matter of permissions, nor of the disk's room."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BANKFULL_CACHE_DIR", str(tmp_path / "file"))
+    (found,) = checks.check_cache()
+    assert "file is not a folder" in found.found
+    monkeypatch.setenv("BANKFULL_CACHE_DIR", "/proc/cache")  # a file system without room
+    assert {one.state for one in checks.check_disk()} == {"ok"}
+
+
+def test_a_worker_that_cannot_start_is_told_by_its_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python3")
+    error = RuntimeError(
+        "An error occurred while calling runJob.\norg.apache.spark.SparkException: \n"
+        "Error from python worker:\n  Traceback (most recent call last):\n    import pyarrow\n"
+        "  ModuleNotFoundError: No module named 'pyarrow'\nPYTHONPATH was:\n  /a.zip\n"
+    )
+    told = str(spark_session._told(error, tmp_path / "log"))
+    assert "(/usr/bin/python3) cannot start: ModuleNotFoundError: No module named 'pyarrow'" in told
+    assert "unset PYSPARK_PYTHON" in told
+
+
+def test_commands_start_spark_with_the_archive_of_classes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(bf, "session", lambda _, **settings: given.update(settings))
+    monkeypatch.setattr("bankfull.runtime.spark.java_classes.options", lambda: "-XX:Archive=a")
+    (tmp_path / "log").touch()
+    spark_session._start("test", tmp_path, tmp_path / "log")
+    assert "-XX:Archive=a" in given["spark.driver.extraJavaOptions"]
 
 
 def test_a_full_disk_and_an_unknown_zone_are_broken(monkeypatch: pytest.MonkeyPatch) -> None:

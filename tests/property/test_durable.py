@@ -66,6 +66,7 @@ class Values:
 
 QUERIES: dict[str, tuple[Any, Any, Shed | None]] = {
     "exact": (Equal((("k",),)), Ticks(60), None),
+    "one-sided": (Equal((("k",),)), (Ticks(5), Ticks(0)), None),
     "rows": (Equal((("k",),)), Rows(40), None),
     "sets": (Overlap(("tags", "tags"), 2), Ticks(60), None),
     "gain": (Equal((("k",),)), Ticks(60), bf.shed(bf.tuples(50))),
@@ -77,7 +78,8 @@ QUERIES: dict[str, tuple[Any, Any, Shed | None]] = {
 def layout(title: str) -> Layout:
     predicate, window, shed = QUERIES[title]
     streams = tuple(Stream(name, "t", Ticks(5)) for name in "ab")
-    query = Query(streams, (Join("j", ("a", "b"), predicate, (window,)),), shed=shed)
+    windows = window if isinstance(window, tuple) else (window,)
+    query = Query(streams, (Join("j", ("a", "b"), predicate, windows),), shed=shed)
     return Layout(query, dict.fromkeys("ab", SCHEMA), (0,))
 
 
@@ -95,7 +97,7 @@ def batches(dice: random.Random, count: int) -> list[Batch]:
             }
             rows[name] = pa.RecordBatch.from_pydict(columns, schema=SCHEMA)
         made.append(Batch(rows, quiet=frozenset()))
-        now += dice.randint(0, 10)
+        now += dice.choice([0, 3, 10, 10, 40, 90])  # rows may come and go within one commit
     return made
 
 

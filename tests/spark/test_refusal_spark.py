@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql.classic.dataframe import DataFrame
 from spark_cases import pair, within
 from spark_runs import Runner, joined, output_schema, same_rows, words_of
 
@@ -50,10 +51,13 @@ def test_refusal_of_a_changed_query(runner: Fresh) -> None:
     other = pair(Equal((("k",),)), within(3), seed=400)
     half = runner().begin(case, 5)
     words = r"query has changed.*became.*(restore the old query)"
-    with pytest.raises(SnapshotError, match=words):  # at once
-        half.start(joined(other.query, half.frames(other), 5))
-    with refused(half, case, words):  # by the workers, where the join is not written as it is
-        half.drain(joined(other.query, half.frames(other), 5).where("true"))
+    changed = joined(other.query, half.frames(other), 5)
+    made = changed.withColumn("row", changed.row_a).where("true").drop("row")
+    for frame in (changed, made):
+        with pytest.raises(SnapshotError, match=words):  # at once
+            half.start(frame)
+    with refused(half, case, words):  # by the workers, where the DataFrame is Spark's own
+        half.drain(DataFrame(made._jdf, made.sparkSession))
     with refused(half, case, r"made with 5 buckets.*asks for 2.*buckets=5"):
         half.resume(case, 2)
     half.resume(case, 5)

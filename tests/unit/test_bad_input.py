@@ -33,6 +33,7 @@ def joined(left: Any = GOOD, right: Any = GOOD, **options: Any) -> bf.Joined:
         ({"on": []}, SpecError, "give a column name"),
         ({"within": bf.rows}, SpecError, "is a function: give text such as"),
         ({"within": -1}, SpecError, "window -1 is negative: give a length of zero or more"),
+        ({"within": "-5 minutes"}, SpecError, "window '-5 minutes' is negative: give a length"),
         ({"within": timedelta(-1)}, SpecError, "window -1 day, 0:00:00 is negative"),
         ({"within": 5, "basic_window": 0}, SpecError, "basic_window is 0 ticks, a slice of"),
         ({"within": None}, PlanError, "grow without bound: give within="),

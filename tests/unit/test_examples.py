@@ -4,7 +4,7 @@ A Python block is pasted into a file and run as a script, a shell block by a she
 process and a folder of its own; what the page promises below it, in a block of text, must be what
 is printed last (in any order, since joins promise none). Blocks of commands that install or take
 minutes are marked ``console``: of them only the spelling is checked, down to targets, options and
-experiments.
+experiments. No example ends with an error of Java's, and a script hears Spark's last report.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,29 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LANGUAGES = {"python", "sh", "console", "text", ""}
 _README_LINES_MAX = 150
+_JAVA_TRACE = re.compile(r"Exception|^\s+at \w+\.", re.MULTILINE)
+_INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)+")
+
+#: Its second and last micro-batch is late altogether; nothing waits for what Spark reports of it.
+_LATE_AT_THE_END = """
+import os
+
+import bankfull as bf
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+for name in ("a", "b"):
+    os.mkdir(name)
+    for number, begin in enumerate((1000, 0)):
+        file = f"{name}/{number}.parquet"
+        pq.write_table(pa.table({"t": range(begin, begin + 20), "k": range(20)}), file)
+        os.utime(file, (1e9 + number, 1e9 + number))
+spark = bf.session()
+read = spark.readStream.schema("t long, k long").option("maxFilesPerTrigger", 1)
+a, b = (bf.stream(read.parquet(name), time="t", name=name) for name in ("a", "b"))
+writer = bf.join(a, b, on="k", within=5).writeStream.trigger(availableNow=True)
+writer.option("checkpointLocation", "checkpoint").start("joined").awaitTermination()
+"""
 
 
 @dataclass(frozen=True)
@@ -72,10 +96,10 @@ def run(example: Example, folder: Path) -> subprocess.CompletedProcess[str]:
     outside = folder.parent / "example.py"
     outside.write_text(example.code, encoding="utf-8")
     folder.mkdir()
-    command = [sys.executable, outside] if example.language == "python" else ["sh", "-e", outside]
+    before = [sys.executable] if example.language == "python" else ["sh", "-e"]
     places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
     return subprocess.run(
-        command,
+        [*before, str(outside)],
         cwd=folder,
         env={**os.environ, "PATH": os.pathsep.join(places)},
         capture_output=True,
@@ -89,11 +113,30 @@ def run(example: Example, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_an_example_runs_and_prints_what_its_page_says(example: Example, tmp_path: Path) -> None:
     done = run(example, tmp_path / "empty")
     assert done.returncode == 0, done.stderr[-3000:]
+    assert not _JAVA_TRACE.search(done.stderr), done.stderr[-3000:]
     printed = done.stdout.splitlines()
     assert printed, "an example shows something"
     if example.promised is not None:
         promised = example.promised.splitlines()
         assert sorted(printed[-len(promised) :]) == sorted(promised)
+
+
+@pytest.mark.slow
+def test_a_script_hears_of_late_rows_in_its_last_micro_batch(tmp_path: Path) -> None:
+    """Spark reports from a thread of its own, and the program has nothing more to do."""
+    done = run(Example("late", 0, "python", _LATE_AT_THE_END, None), tmp_path / "empty")
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = re.findall(r"micro-batch 1: stream '(\w)': 20 of 20 rows came later", done.stderr)
+    assert sorted(told) == ["a", "b"], done.stderr[-3000:]
+    assert not _JAVA_TRACE.search(done.stderr), done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_python_stands_in_examples_that_run(path: Path) -> None:
+    """An indented block is a message or a setting: a fragment of a program would not be run."""
+    for block in _INDENTED.findall(_FENCE.sub("", path.read_text(encoding="utf-8"))):
+        with pytest.raises(SyntaxError):
+            compile(textwrap.dedent(block), path.name, "exec")
 
 
 def test_there_are_examples_of_every_way_to_join() -> None:

@@ -171,10 +171,13 @@ def test_lateness_counts_as_the_ledger_does() -> None:
 
 def test_a_plan_says_what_it_does_not_use() -> None:
     unique = bf.stream(ROWS, time="t", name="a", unique="k")
-    other = bf.stream(ROWS, time="t", name="b")
+    other = bf.stream(ROWS, time="t", name="b", idle=3)
     exact = bf.join(unique, other, on="k", within=5, search="scan")
     assert "unique k: known, and not used" in exact.explain()
+    assert "stream b: time t, late 0 ticks, idle 3 ticks\n" in exact.explain()
     assert "searched by scan\n" in exact.explain()
+    weighed = bf.stream(ROWS, time="t", name="a", importance="k")
+    assert "importance of a: not used" in bf.join(weighed, other, on="k", within=5).explain()
     bounded = bf.join(
         unique, other, on="k", within=5, search="scan", overload=bf.shed(bf.tuples(5))
     )

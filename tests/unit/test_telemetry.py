@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+import pytest
 
 from bankfull.telemetry import Event, EventLog, read_events
 
@@ -44,3 +47,18 @@ def test_the_file_is_turned_over_at_its_bound(tmp_path: Path) -> None:
     assert len(sizes) == 2
     assert max(sizes) < 1200
     assert list(read_events(log.path))[-1].batch == 199
+
+
+def test_the_wait_for_the_first_micro_batch_is_told_once_and_on_terminals_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bankfull.runtime.spark import started
+
+    monkeypatch.setattr(started, "_TOLD", [])
+    told = []
+    for terminal, logging_set_up in ((False, False), (True, True), (True, False), (True, False)):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        monkeypatch.setattr(started._LOG, "hasHandlers", lambda set_up=logging_set_up: set_up)
+        started._tell_of_the_start()
+        told.append("first micro-batch" in capsys.readouterr().err)
+    assert told == [False, False, True, False]

@@ -111,8 +111,8 @@ class Story:
             first, *others = [one["seconds"] for one in batches]
             each = sum(others) / max(1, len(others))
             work = (
-                f"{len(batches)} micro-batches, the first in {first:.0f} s because Python workers "
-                f"had to start, the others in {each:.1f} s each"
+                f"{len(batches)} micro-batches, the first in {first:.0f} s because Spark's "
+                f"classes were loaded and Python workers started, the others in {each:.1f} s each"
             )
             when = "from one micro-batch to the next"
         return (

@@ -188,11 +188,13 @@ def _unusable(root: Path) -> str:
     from bankfull.kernels import folders
 
     there = next(parent for parent in (root, *root.parents) if parent.exists())
+    if not there.is_dir():
+        return f"cannot be made: {there} is not a folder"
     if there == root and root.lstat().st_uid != os.getuid():
         return f"belongs to user {root.lstat().st_uid}"
     if there == root and not folders.is_safe(root):
         return f"could be written by others (try: chmod go-w {root} and its parents)"
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+    if not os.access(there, os.W_OK | os.X_OK):
         return f"cannot be written ({there})"
     try:
         with tempfile.TemporaryFile(dir=there):
@@ -205,7 +207,10 @@ def check_disk() -> Iterator[Finding]:
     """Free room where temporary files, Spark's among them, and kernels go."""
     from bankfull.kernels import folders
 
-    places = {"temporary files": Path(tempfile.gettempdir()), "kernels": next(folders.roots())}
+    places = {"temporary files": Path(tempfile.gettempdir())}
+    kernels = next((root for root in folders.roots() if not _unusable(root)), None)
+    if kernels is not None:  # otherwise the cache is broken, and says so
+        places["kernels"] = kernels
     for what, place in places.items():
         there = next(parent for parent in (place, *place.parents) if parent.exists())
         free = shutil.disk_usage(there).free

@@ -122,12 +122,14 @@ def _new_log() -> Path:
 
 def _start(name: str, scratch: Path, log: Path) -> SparkSession:
     import bankfull as bf
+    from bankfull.runtime.spark import java_classes
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # nobody else is to connect
     (scratch / "java").mkdir()
+    java = f'-Djava.io.tmpdir="{scratch}/java" {java_classes.options()}'
     settings: dict[str, Any] = {
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{scratch}/java"',
+        "spark.driver.extraJavaOptions": java,
         "spark.local.dir": scratch / "spark",
         "spark.sql.warehouse.dir": scratch / "warehouse",
         "spark.sql.caseSensitive": "true",  # as everywhere else in the library
@@ -162,6 +164,8 @@ def _written_to(log: Path) -> Iterator[None]:
 
 def _told(error: Exception, log: Path) -> BankfullError:
     """Find what the library said in a worker; else say where Spark's own words are."""
+    from bankfull.runtime.spark.session import worker_failure
+
     text = str(error)
     ours = _OURS.findall(text)
     if ours:
@@ -169,5 +173,12 @@ def _told(error: Exception, log: Path) -> BankfullError:
         log.unlink(missing_ok=True)
         made: type[BankfullError] = getattr(errors, kind, BankfullError)
         return made(message.strip())
+    why = worker_failure(text)
+    if why is not None:
+        python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+        return SparkError(
+            f"Spark's Python workers ({python}) cannot start: {why}: unset PYSPARK_PYTHON or set "
+            f"it to {sys.executable}; Spark's log is {log}"
+        )
     first = next((line.strip() for line in text.splitlines() if line.strip()), repr(error))
     return SparkError(f"Spark failed: {first.rstrip('.:')}: its log is {log}")

@@ -153,6 +153,8 @@ def at_zero(length: Window) -> Window:
 
 def _parse(text: str, what: str) -> int:
     total, position = 0, 0
+    if re.match(r"\s*-\s*\d", text):
+        raise SpecError(f"{what} {text!r} is negative: give a length of zero or more")
     while position < len(text):
         part = _PART.match(text, position)
         if part is None:

@@ -10,7 +10,8 @@ def explain(plan: Plan) -> str:
     """Describe a plan: streams, joins, windows, how partners are found, what bounds memory."""
     lines = []
     for stream in plan.query.streams:
-        lines.append(f"  stream {stream.name}: time {stream.time}, late {stream.late}")
+        idle = "" if stream.idle is None else f", idle {stream.idle}"
+        lines.append(f"  stream {stream.name}: time {stream.time}, late {stream.late}{idle}")
         if stream.unique:
             columns = ", ".join(stream.unique)
             lines.append(f"    unique {columns}: known, and not used in this version")
@@ -21,12 +22,14 @@ def explain(plan: Plan) -> str:
             lines.append(f"    a tuple of {name} stays joinable for {length}")
     if plan.ordered:
         lines.append("  tuples wait until every stream has reached their time")
+    weighed = [stream.name for stream in plan.query.streams if stream.importance]
     if shed is None:
         lines.append("  overload: block (exact; a full source waits)")
+        if weighed:
+            lines.append(f"  importance of {', '.join(weighed)}: not used, as nothing is dropped")
         return "\n".join(lines)
     most = f"at most {shed.memory}" if shed.memory else f"memory for a recall of {shed.recall}"
     lines.append(f"  overload: shed ({most}, kept by {shed.keep.policy})")
-    weighed = [stream.name for stream in plan.query.streams if stream.importance]
     if weighed:
         lines.append(f"  importance of a result: {shed.importance} of {', '.join(weighed)}")
     return "\n".join(lines)

@@ -87,8 +87,8 @@ class Warner(StreamingQueryListener):
                 self._begun.add(run)
                 seconds = progress.batchDuration / 1000
                 _LOG.info(
-                    "query %s: the first micro-batch took %.1f s; it starts Python workers, loads "
-                    "kernels and opens the state, the following ones do not",
+                    "query %s: the first micro-batch took %.1f s; it loads Spark's classes and the "
+                    "kernels, starts Python workers and opens the state, the following ones do not",
                     name,
                     seconds,
                 )

@@ -86,6 +86,18 @@ def check_session(frame: DataFrame) -> SparkSession:
     return spark
 
 
+def worker_failure(text: str) -> str | None:
+    r"""Return why a Python worker did not start, as an error of Spark's tells it; or None.
+
+    >>> worker_failure("Error from python worker:\n  Traceback\n  No module\nPYTHONPATH was:\n  /a")
+    'No module'
+    """
+    told = re.search(
+        r"(Cannot run program .*)|Error from python worker:\n([^\0]*?)\nPYTHONPATH", text
+    )
+    return None if told is None else (told[1] or told[2].splitlines()[-1]).strip()
+
+
 def _check_executors(spark: SparkSession) -> None:
     """Ask the executors whether they have the library; a nested function travels by value."""
 
@@ -103,10 +115,10 @@ def _check_executors(spark: SparkSession) -> None:
     try:
         answers = set(spark.sparkContext.parallelize(range(cores), cores).map(probe).collect())
     except Exception as error:  # no worker could be asked, as our daemon needs the library too
-        told = re.search(r"Error from python worker:\s*(.*)|(Cannot run program .*)", str(error))
+        told = worker_failure(str(error))
         if told is None:
             raise
-        answers = {told[1] or told[2]}
+        answers = {told}
     for answer in sorted(answers - {here}):
         raise PlanError(
             f"an executor cannot run the join ({answer}; the driver has {here}): install "

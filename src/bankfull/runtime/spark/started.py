@@ -3,16 +3,20 @@
 The workers refuse a checkpoint of another query, but only when they run: long after ``start()``,
 and inside an error of Spark's. So the first start leaves a file in the checkpoint's folder that
 says what the query is, and a later start compares. A DataFrame that was made from the join
-(``select``, ``where``) is Spark's own and starts without this look; the workers' refusal remains.
+(``select``, ``where``) looks too. What comes out of a group or of the right side of a union is
+Spark's own and starts without this look; the workers' refusal remains.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
+import sys
 from typing import Any
 
+from pyspark.sql import DataFrame as AnyFrame
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -24,6 +28,12 @@ from bankfull.runtime.spark.layout import Layout
 _FILE = "bankfull.json"
 _LOCATION = "checkpointLocation"
 _LOG = logging.getLogger("bankfull")
+_STARTING = (
+    "the first micro-batch loads Spark's classes and the kernels, starts Python workers and opens "
+    "the state; it takes several seconds, the following ones do not"
+)
+#: What this process has written to the terminal: once is enough.
+_TOLD: list[str] = []
 
 
 class JoinedFrame(DataFrame):
@@ -40,14 +50,45 @@ class JoinedFrame(DataFrame):
     @property
     def writeStream(self) -> DataStreamWriter:  # noqa: N802 - Spark's name
         """Return a writer that looks at the checkpoint first."""
-        return Writer(self)
+        return Writer(self, self)
+
+
+class MadeFrame(DataFrame):
+    """What was made from a streaming join, and the join."""
+
+    def __init__(self, made: DataFrame, joined: JoinedFrame) -> None:
+        super().__init__(made._jdf, made.sparkSession)
+        self._joined = joined
+
+    @property
+    def writeStream(self) -> DataStreamWriter:  # noqa: N802 - Spark's name
+        """Return a writer that looks at the join's checkpoint first."""
+        return Writer(self, self._joined)
+
+
+def _kept(plain: Any) -> Any:
+    """Return a method of Spark's whose DataFrame still knows the join it was made from."""
+
+    @functools.wraps(plain)
+    def method(self: JoinedFrame | MadeFrame, *given: Any, **named: Any) -> Any:
+        made = plain(self, *given, **named)
+        joined = self._joined if isinstance(self, MadeFrame) else self
+        return MadeFrame(made, joined) if type(made) is DataFrame else made
+
+    return method
+
+
+for _name, _method in vars(DataFrame).items():
+    if getattr(_method, "__annotations__", {}).get("return") is AnyFrame:
+        setattr(JoinedFrame, _name, _kept(_method))
+        setattr(MadeFrame, _name, _kept(_method))
 
 
 class Writer(DataStreamWriter):
     """Spark's writer; it remembers where the checkpoint will be."""
 
-    def __init__(self, joined: JoinedFrame) -> None:
-        super().__init__(joined)
+    def __init__(self, written: DataFrame, joined: JoinedFrame) -> None:
+        super().__init__(written)
         self._joined = joined
         self._checkpoint: str | None = None
 
@@ -81,10 +122,15 @@ class Writer(DataStreamWriter):
         if self._checkpoint is not None:
             joined = self._joined
             compare(joined.sparkSession, self._checkpoint, joined._metrics, joined._layout)
-        _LOG.info(
-            "starting a streaming join: the first micro-batch starts Python workers, loads kernels "
-            "and opens the state, and takes longer than the following ones"
-        )
+        _tell_of_the_start()
+
+
+def _tell_of_the_start() -> None:
+    """Say why nothing comes for some seconds, on a terminal too where nobody set up logging."""
+    _LOG.info("%s", _STARTING)
+    if not _TOLD and sys.stderr.isatty() and not _LOG.hasHandlers():
+        _TOLD.append(_STARTING)
+        sys.stderr.write(f"bankfull: {_STARTING}\n")
 
 
 def compare(spark: SparkSession, checkpoint: str, name: str, layout: Layout) -> None:
