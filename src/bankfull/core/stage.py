@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.batch import Batch
-from bankfull.core.kept import Arrays, Kept, Loaded
+from bankfull.core.kept import Kept, Loaded
 from bankfull.core.ledger import Ledger
 from bankfull.core.output.results import Allowance, Results
 
@@ -85,6 +85,3 @@ class Stage:
     def nbytes(self) -> int:
         """Return the bytes held."""
         return 0
-
-
-__all__ = ["Any", "Arrays", "Kept", "Loaded", "Rows", "Stage", "Turn"]
