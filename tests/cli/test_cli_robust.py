@@ -215,5 +215,29 @@ def test_a_signal_leaves_no_output(tmp_path: Path, name: str, form: str) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+LOST = """
+import os, signal, time
+from bankfull import cli
+from bankfull.cli.console import Terminated
+class Thrown:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+cli._end_by_signals()
+try:
+    Thrown()
+    time.sleep(30)
+except Terminated:
+    print("heard")
+"""
+
+
+def test_a_signal_that_python_loses_is_heard() -> None:
+    """What is raised while an object is thrown away is printed and forgotten."""
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=25)
+    assert "Exception ignored in" in done.stderr
+    assert done.stdout == "heard\n"
+
+
 def _partial_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob(".joined.jsonl.*.partial"))

@@ -13,13 +13,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import threading
 from typing import Annotated
 
 import typer
 
 from bankfull.cli.bench import bench
-from bankfull.cli.console import Terminated, tell_failure, tell_interruption
+from bankfull.cli.console import ENDING, Terminated, tell_failure, tell_interruption
 from bankfull.cli.demo import demo
 from bankfull.cli.doctor import doctor
 from bankfull.cli.lab import lab
@@ -82,19 +83,19 @@ def main() -> None:
 def _end_by_signals() -> None:
     """Make SIGINT and SIGTERM raise in the main thread, also while it waits for input.
 
-    The system may hand a signal to any thread, and then a read of the main thread goes on. A
-    thread that hears of every signal passes it on if nothing has happened.
+    The system may hand a signal to any thread, and then a read of the main thread goes on. And what
+    is raised while Python throws an object away is lost. So a thread that hears of every signal
+    passes it on, again and again, until it has been heard.
     """
-    acted = threading.Event()
     main = threading.get_ident()
 
     def act(number: int, frame: object) -> None:
-        acted.set()
-        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+        if not ENDING.is_set() and not _is_unwinding():
+            raise KeyboardInterrupt if number == signal.SIGINT else Terminated
 
     def pass_on() -> None:
         while number := receiver.recv(1):
-            if not acted.wait(0.5) and signal.getsignal(number[0]) is act:
+            while not ENDING.wait(0.5) and signal.getsignal(number[0]) is act:
                 signal.pthread_kill(main, number[0])
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -104,6 +105,14 @@ def _end_by_signals() -> None:
     sender.setblocking(False)
     signal.set_wakeup_fd(sender.detach(), warn_on_full_buffer=False)
     threading.Thread(target=pass_on, daemon=True).start()
+
+
+def _is_unwinding() -> bool:
+    """Tell whether a signal has been raised already and what it ended is being cleaned up."""
+    raised = sys.exception()
+    while raised is not None and not isinstance(raised, KeyboardInterrupt | Terminated):
+        raised = raised.__context__
+    return raised is not None
 
 
 def _fill_standard_streams() -> None:

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +36,10 @@ def results() -> Console:
     from rich.console import Console
 
     return Console(highlight=False)
+
+
+#: Set when a signal has ended what was going on: it has been heard.
+ENDING = threading.Event()
 
 
 class Terminated(BaseException):
@@ -92,6 +97,7 @@ def tell_failure(error: OSError) -> None:
 
 def tell_interruption(signal: str, code: int) -> int:
     """Tell that a signal ended the run, and return the exit code for it."""
+    ENDING.set()
     _tell("interrupted", f" by {signal}: files appear only when they are complete")
     _forget_output()
     return code

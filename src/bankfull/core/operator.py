@@ -7,6 +7,7 @@ runs through the stages of the plan (``pipeline.py``) and knows none of them by 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TypeVar
 
 import pyarrow as pa
@@ -82,9 +83,12 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
     turn = Turn(batch, state.pending, allowance, state.ledger, state.excess)
     for stage in state.stages:
         stage.take(turn)
-    found: Iterator[Results] = iter(())
-    for stage in state.stages:
-        found = stage.advance(turn, found)
+    with ExitStack() as closing:
+        found: Iterator[Results] = iter(())
+        for stage in state.stages:
+            found = stage.advance(turn, found)
+            # Left to the collector, an interruption that came while one is closed would be lost.
+            closing.callback(getattr(found, "close", _nothing))
     state.pending = any(stage.has_work for stage in state.stages)
     if not state.pending:
         for stage in state.stages:
@@ -93,3 +97,7 @@ def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:
         stage.count(state.ledger)
     state.ledger.check()
     return Step(state, turn.output, state.ledger.copy(), turn.quarantine, state.pending)
+
+
+def _nothing() -> None:
+    """Close what needs no closing."""
