@@ -266,12 +266,22 @@ def test_batch_split_and_recovery_leave_no_trace(name: str) -> None:
         assert one.ledger.as_dict() == other.ledger.as_dict() == third.ledger.as_dict()
 
 
+#: One policy of each make: credits, decay, ages, bounds, queues, and the default.
+MAKES = ("age", "dgl", "fifo", "gain", "gdj", "life", "prob", "s3fifo")
+
+
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("name", short(sorted(POLICIES)))
+@pytest.mark.parametrize("name", short(MAKES))
 def test_conformance(name: str) -> None:
     """What ``bankfull.testing`` asks of anyone's policy, asked of ours."""
     first = len(name) % 3  # with the compiler off, one of the three
     check_policy(resolve(Keep(name)), seeds=fewer([first, (first + 1) % 3, (first + 2) % 3]))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - set(MAKES)))
+def test_conformance_soak(name: str) -> None:
+    check_policy(resolve(Keep(name)), seeds=[0, 1, 2])
 
 
 def test_conformance_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
