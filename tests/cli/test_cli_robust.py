@@ -203,7 +203,7 @@ def test_a_signal_leaves_no_output(tmp_path: Path, name: str, form: str) -> None
     )
     before = sorted(path.name for path in tmp_path.iterdir())
     command = [sys.executable, "-m", "bankfull", "run", str(file)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_heed_signals) as process:
         assert process.stderr is not None
         while process.poll() is None and not _partial_bytes(tmp_path):
             time.sleep(0.05)
@@ -237,6 +237,11 @@ def test_a_signal_that_python_loses_is_heard() -> None:
     done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=25)
     assert "Exception ignored in" in done.stderr
     assert done.stdout == "heard\n"
+
+
+def _heed_signals() -> None:
+    """Undo what a shell does to programs in the background, should the tests run there."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _partial_bytes(folder: Path) -> int:
