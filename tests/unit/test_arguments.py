@@ -44,6 +44,7 @@ GOOD: dict[str, Callable[[], tuple[list[Any], dict[str, Any]]]] = {
     "stream": lambda: ([TABLE], {"time": "t", "name": "a"}),
     "join": lambda: ([side("a"), side("b")], {"on": "k", "within": 5}),
     "joins": lambda: ([plain()], {}),
+    "run": lambda: ([plain().query, {"a": TABLE, "b": TABLE}], {}),
     "shed": lambda: ([bf.tuples(5)], {}),
     "tuples": lambda: ([5], {}),
     "rows": lambda: ([5], {}),
