@@ -135,7 +135,7 @@ def run(tables: list[pa.Table], within: int, shed: Shed, rows: int | None = None
 
 @pytest.mark.parametrize(
     ("items", "skew", "largest"),
-    [(40, 0.0, 6), (300, 1.0, 10), (2000, 0.7, 120)],
+    [(40, 0.0, 6), (300, 1.0, 10), pytest.param(2000, 0.7, 120, marks=pytest.mark.soak)],
     ids=["uniform", "skewed", "large sets"],
 )
 def test_interval_covers(items: int, skew: float, largest: int) -> None:

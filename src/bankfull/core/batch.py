@@ -36,11 +36,11 @@ class Batch:
 
     rows: Mapping[str, pa.RecordBatch] = field(default_factory=dict)
     frontiers: Mapping[str, int] = field(default_factory=dict)
-    then: Mapping[str, int] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     quiet: frozenset[str] = frozenset()
     loads: NDArray[np.int64] | None = None
     validated: bool = False
+    then: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
