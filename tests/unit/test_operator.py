@@ -16,6 +16,7 @@ from bankfull.core import Batch, Budget, start, step
 from bankfull.core.exact.join import ExactJoin
 from bankfull.core.exact.set_index import SetIndex
 from bankfull.errors import BankfullError
+from bankfull.kernels.exact.setjoin import MARK_MAX
 from bankfull.spec import Equal, Join, Overlap, Query, Stream, Ticks
 
 
@@ -43,6 +44,21 @@ def test_results_beyond_the_output_budget_wait() -> None:
     sizes.append(sum(batch.num_rows for batch in outcome.output))
     assert sum(sizes) == 20**3
     assert len(sizes) > 4
+
+
+def test_marks_of_a_search_begin_again_before_they_are_too_large() -> None:
+    schema = pa.schema([("t", pa.int64()), ("k", pa.list_(pa.int64()))])
+    plan = assemble(query(Overlap(("k",), 2), "a", "b"), dict.fromkeys("ab", schema))
+    same = pa.RecordBatch.from_pydict({"t": [1] * 9, "k": [[1, 2, 3]] * 9}, schema=schema)
+    outcome = step(start(plan), Batch({"a": same}))
+    index = outcome.state.stage(ExactJoin).indexes[0]
+    assert isinstance(index, SetIndex)
+    index.advance(1)  # makes the marks
+    index.scratch.marked[0] = MARK_MAX - 8
+    index.scratch.room.marks[:] = MARK_MAX - 8
+    outcome = step(outcome.state, Batch({"b": same}))
+    assert sum(batch.num_rows for batch in outcome.output) == 81
+    assert index.scratch.marked[0] < 100
 
 
 def test_state_is_empty_when_all_streams_have_ended() -> None:

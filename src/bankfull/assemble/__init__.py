@@ -18,7 +18,8 @@ from bankfull.core import JoinPlan, Plan, StreamPlan
 from bankfull.core.plan import MASK, NEVER
 from bankfull.core.store.forms import may_be_null, output_type, plain_schema, plain_type, to_form
 from bankfull.errors import PlanError, closest
-from bankfull.spec import Equal, Join, Query, Rows, Similar, Stream
+from bankfull.spec import Equal, Join, Query, Rows, Stream
+from bankfull.spec.predicates import is_weighted
 
 #: A window is cut into this many basic windows unless the query says otherwise.
 _PANES = 16
@@ -203,7 +204,7 @@ def _join(
     if isinstance(join.predicate, Equal):
         types = tuple(key_type([side[k] for side in compared]) for k in range(len(columns[0])))
     else:
-        weighted = isinstance(join.predicate, Similar)
+        weighted = is_weighted(join.predicate)
         types = (item_type([side[0] for side in compared], weighted),)
     rows = [isinstance(length, Rows) for length in join.windows]
     lengths = [in_units(length, unit, f"within of join {join.name!r}") for length in join.windows]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bankfull.cli.jobshed import read_overload
 from bankfull.cli.tables import Table, one_or_more, typed
@@ -18,20 +18,15 @@ from bankfull.runtime.embedded.files import FORMATS, STANDARD, guess_format
 from bankfull.spec import (
     Equal,
     Join,
-    Overlap,
     Predicate,
     Query,
     Rows,
-    Similar,
     Stream,
-    Subset,
-    Superset,
     Window,
     span,
     window,
 )
-
-_PREDICATES = ("equal", "overlap", "subset", "superset", "similar")
+from bankfull.spec.predicates import PREDICATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +163,10 @@ def _predicate(table: Table, value: Any) -> Predicate:
             'name a column, a list of columns, or a table such as {overlap = "tags", at_least = 3}',
         )
         return Equal((columns,))
-    words = [word for word in value if word in _PREDICATES]
+    words = [word for word in value if word in PREDICATES]
     if len(words) != 1:
-        unknown = [key for key in value if key not in (*_PREDICATES, "at_least")]
-        hint = closest(unknown[0], _PREDICATES) if unknown else f"known: {', '.join(_PREDICATES)}"
+        unknown = [key for key in value if key not in (*PREDICATES, "at_least")]
+        hint = closest(unknown[0], PREDICATES) if unknown else f"known: {', '.join(PREDICATES)}"
         raise SpecError(f"{value!r} names {len(words)} comparisons, not one: {hint}")
     word = words[0]
     inner = Table(table.file, f"{table.where} on", value, '{overlap = "tags", at_least = 3}')
@@ -186,14 +181,12 @@ def _compared(inner: Table, word: str, given: Any) -> Predicate:
         listed = given if isinstance(given, list) else [given]
         return Equal(tuple(one_or_more(side, "name columns") for side in listed))
     sides = one_or_more(given, "name one column for both streams, or one for each")
-    if word == "subset":
-        return Subset(sides)
-    if word == "superset":
-        return Superset(sides)
+    kind: Any = PREDICATES[word]
+    if "at_least" not in {field.name for field in fields(kind)}:
+        return cast(Predicate, kind(sides))
     if "at_least" not in inner:
         raise SpecError(f"{word} has no at_least: say from how much on two sets match")
-    threshold = inner.read("at_least", lambda value: value)
-    return Overlap(sides, threshold) if word == "overlap" else Similar(sides, threshold)
+    return cast(Predicate, kind(sides, inner.read("at_least", lambda value: value)))
 
 
 def _windows(value: Any) -> tuple[Window, ...]:

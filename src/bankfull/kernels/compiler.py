@@ -56,11 +56,6 @@ def inlined(function: Function) -> Function:
     return _compile(function, forceinline=True, **_UNWRAPPED)
 
 
-def allocating(function: Function) -> Function:
-    """Compile ``function`` like a kernel, for one that makes arrays of its own."""
-    return _compile(function, _nrt=True)
-
-
 def plain(function: Function) -> Function:
     """Compile a user's function as part of whatever calls it, unless it is compiled already."""
     if hasattr(function, "py_func"):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, allocating, inner, kernel
+from bankfull.kernels.compiler import Int64, inner, kernel
 from bankfull.kernels.hashing import hash_bytes
 
 #: Sets up to this size are put in order by insertion.
@@ -80,7 +80,7 @@ def rehash(items: Items) -> None:
         items.slots[at] = k
 
 
-@allocating
+@kernel
 def tidy_sets(
     offsets: Int64,
     items: NDArray[np.int32],
@@ -94,18 +94,12 @@ def tidy_sets(
     Row i holds positions ``offsets[i]`` to ``offsets[i + 1]``; afterwards the rows are packed
     one behind the other and ``sizes[i]`` says how many items row i kept. ``keep`` leaves out null
     items. Weights of equal items are added in order of occurrence. Returns the items kept.
+
+    Items are inserted one by one: the caller has sorted the rows with more than SHORT of them.
     """
     used = 0
     for i in range(sizes.size):
         first = used
-        if offsets[i + 1] - offsets[i] > SHORT:  # sorted first, the insertions below cost nothing
-            row = slice(offsets[i], offsets[i + 1])
-            order = np.argsort(ranks[row], kind="mergesort")
-            ranks[row] = ranks[row][order]
-            items[row] = items[row][order]
-            keep[row] = keep[row][order]
-            if weights.size > 0:
-                weights[row] = weights[row][order]
         for p in range(offsets[i], offsets[i + 1]):
             if not keep[p]:
                 continue

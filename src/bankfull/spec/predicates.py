@@ -1,7 +1,8 @@
 """When two tuples belong together: equality, or a comparison of sets.
 
 ``sides`` names the columns compared, one entry a stream. A predicate written with a single side
-(``overlap("tags", at_least=3)``) means that every stream calls the column the same.
+(``overlap("tags", at_least=3)``) means that every stream calls the column the same. To add one,
+write a class here and enter it in :data:`PREDICATES`; ARCHITECTURE.md has the walk.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from bankfull.errors import SpecError
 from bankfull.spec.checks import said
@@ -86,6 +88,9 @@ class Superset:
 class Similar:
     """Inner product of two weighted sets of at least ``at_least`` (above zero)."""
 
+    #: Whether items carry weights.
+    weighted: ClassVar[bool] = True
+
     sides: tuple[str, ...]
     at_least: float
 
@@ -105,6 +110,19 @@ class Similar:
 
 
 Predicate = Equal | Overlap | Subset | Superset | Similar
+#: All predicates, by the word that a person writes.
+PREDICATES: dict[str, type[Predicate]] = {
+    "equal": Equal,
+    "overlap": Overlap,
+    "subset": Subset,
+    "superset": Superset,
+    "similar": Similar,
+}
+
+
+def is_weighted(predicate: Predicate) -> bool:
+    """Tell whether a predicate compares sets whose items carry weights."""
+    return getattr(predicate, "weighted", False)
 
 
 def as_predicate(on: object) -> Predicate:
@@ -113,7 +131,7 @@ def as_predicate(on: object) -> Predicate:
     >>> str(as_predicate(["order_id", "shop"]))
     'equal(order_id+shop)'
     """
-    if isinstance(on, Equal | Overlap | Subset | Superset | Similar):
+    if isinstance(on, Predicate):
         return on
     if isinstance(on, str):
         return Equal(((on,),))

@@ -22,8 +22,9 @@ from bankfull.core.store.log import Log
 from bankfull.core.store.sizes import row_bytes
 from bankfull.kernels.bounded.records import POST
 from bankfull.kernels.bounded.slotsets import Bags
-from bankfull.kernels.predicates import CONTAINS, EMPTY, OVERLAP, PRODUCT
-from bankfull.spec import Equal, Overlap, Similar, Subset
+from bankfull.kernels.predicates import EMPTY
+from bankfull.spec import Equal
+from bankfull.spec.predicates import is_weighted
 
 #: What an item's number takes at most, in bytes, and how much room its text may take.
 ITEM_BYTES, TEXT_ROOM = 96, 3
@@ -50,7 +51,7 @@ class Bagger:
             if not isinstance(join.predicate, Equal)
         }
         self.interners = {number: sets.Interner() for number in self.joins}
-        self.weighted = any(isinstance(join.predicate, Similar) for join in self.joins.values())
+        self.weighted = any(is_weighted(join.predicate) for join in self.joins.values())
         #: What a posting takes, with a quarter to spare.
         self.post_bytes = (POST.itemsize + 8 * self.weighted) * 5 // 4
 
@@ -61,12 +62,9 @@ class Bagger:
         """Write into the joins how they compare; returns the thresholds."""
         at_least = np.zeros(len(about))
         for number, join in self.joins.items():
-            about[number].kind = CONTAINS
-            if isinstance(join.predicate, Overlap | Similar):
-                overlap = isinstance(join.predicate, Overlap)
-                about[number].kind = OVERLAP if overlap else PRODUCT
-                at_least[number] = join.predicate.at_least
-            about[number].contained = join.streams[0 if _first_is_contained(join) else 1]
+            how = sets.comparison(join.predicate)
+            about[number].kind, at_least[number] = how.kind, how.at_least
+            about[number].contained = join.streams[how.contained]
             about[number].counted = counted
         return at_least
 
@@ -103,19 +101,12 @@ class Bagger:
         hidden: NDArray[np.bool_],
     ) -> sets.EncodedSets:
         """Number items; the empty set becomes an item where it can match."""
-        weighted = isinstance(join.predicate, Similar)
+        weighted = is_weighted(join.predicate)
         values = rows.column(join.columns[side][0])
         encoded = sets.encode(values, join.types[0], weighted, self.interners[number])
         if hidden.any():
             encoded = sets.without(encoded, hidden)
-        if isinstance(join.predicate, Overlap | Similar):
-            return encoded
-        contained = (side == 0) == _first_is_contained(join)
-        more = encoded.sizes == 0 if contained else encoded.sizes >= 0
-        lengths = np.maximum(encoded.sizes, 0)
-        begin = (np.cumsum(lengths) - lengths)[more]
-        items = np.insert(encoded.items, begin, EMPTY)
-        return sets.EncodedSets(encoded.sizes + more, items, encoded.weights)
+        return sets.with_empty(encoded, sets.comparison(join.predicate), side)
 
     def merge(self, pieces: list[Bags], order: NDArray[np.int64]) -> Bags:
         """Put the sets of several streams together, their tuples in this order."""
@@ -184,7 +175,3 @@ def set_codes(bags: Bags, number: int) -> NDArray[np.uint64]:
     start = bags.starts[number]
     codes: NDArray[np.uint64] = added[start + bags.sizes[number]] - added[start]
     return codes
-
-
-def _first_is_contained(join: JoinPlan) -> bool:
-    return isinstance(join.predicate, Subset)

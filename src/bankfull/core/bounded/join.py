@@ -35,7 +35,13 @@ from bankfull.core.recall.interval import Watched
 from bankfull.core.stage import Stage, Turn
 from bankfull.core.store.log import Log
 from bankfull.kernels.bounded import memory as m
-from bankfull.kernels.bounded.budget import Rules, fit_budget, share_out
+from bankfull.kernels.bounded.budget import (
+    PERIOD,
+    Rules,
+    fit_budget,
+    follow_rates,
+    share_out,
+)
 from bankfull.kernels.bounded.matches import Output
 from bankfull.kernels.bounded.shedjoin import KEYS_FULL, OUTPUT_FULL, SLOTS_FULL, shed_join
 from bankfull.kernels.recall.sample import Watch
@@ -149,6 +155,8 @@ class BoundedJoin(Stage):
                 # One tuple has more than fit.
                 self.room = new_output(2 * len(room.times), len(self.plan.joins))
                 continue
+            if work.next > before:
+                self._follow_rates()
             self._watch(before, room, count)
             self._steer()
             for join, compared in zip(self.plan.joins, room.compared[0], strict=True):
@@ -195,6 +203,12 @@ class BoundedJoin(Stage):
         if self.shares is not None and time >= self.share_until[0]:
             self._resize(self.shares.at(time))
             self.share_until[0] = self.shares.next_change(time)
+
+    def _follow_rates(self) -> None:
+        """Look at the streams' rates, at fixed places of the input, where that is asked for."""
+        now = self.memory.now
+        if (self.rules.proportional or self.rules.unbiased) and not now.seq_next % PERIOD:
+            follow_rates(self.policy, self.memory, self.rules, int(now.time_now))
 
     def _watch(self, start: int, found: Output, count: int) -> None:
         """Count what the tuples just processed have missed."""
@@ -390,11 +404,12 @@ class BoundedJoin(Stage):
         slots = stored + arrivals
         least = self.slots.overhead if self.shed.in_bytes else 1
         slots = min(slots, max(stored, self.rules.room // least))
-        items = int(self.work.bags.sizes[:, start:stop].sum())
+        sizes = self.work.bags.sizes[:, start:stop]
+        items, largest = int(sizes.sum()), int(sizes.max(initial=0))
         numbers = int(self.memory.now.keys_used) + arrivals * len(self.plan.joins) + items
         if self.shed.in_bytes:
             numbers = min(numbers, int(self.memory.now.keys_most))
-        self.slots.make_room(slots + 1, numbers, items)
+        self.slots.make_room(slots + 1, numbers, items, largest)
         self.slots.check()
 
     def _compact(self, slack: int = 64) -> None:

@@ -102,6 +102,8 @@ class Slots:
             marks=np.zeros(0, np.int64),
             found=np.zeros(0, np.int64),
             scores=np.zeros(0),
+            wanted=np.zeros(0, np.int64),
+            wanted_weights=np.zeros(0),
             at_least=self.bagger.describe(self.memory.joins, counted),
         )
         self.memory = self.memory._replace(sets=sets)
@@ -116,8 +118,8 @@ class Slots:
             return _PERIOD
         return min(max(_SHORT, 1 << max(0, (budget >> 13).bit_length() - 1)), _PERIOD)
 
-    def make_room(self, slots: int, numbers: int, items: int = 0) -> None:
-        """Have so many slots, numbers for keys, and free postings."""
+    def make_room(self, slots: int, numbers: int, items: int = 0, largest: int = 0) -> None:
+        """Have so many slots, numbers for keys, and free postings; the largest set that comes."""
         memory, have = self.memory, len(self.memory.slots)
         if slots > have:
             wanted = slots + slots // 4
@@ -144,6 +146,7 @@ class Slots:
             self._number_keys(np.arange(used), numbers + numbers // 8 + 64)
         if memory.sets is not None and items:
             self._make_room_for_items(memory.sets, items)
+            self._make_room_for_set(largest)
 
     def check(self) -> None:
         """Assert the sizes that the kernel relies on: compiled, it does not look."""
@@ -160,6 +163,7 @@ class Slots:
             assert memory.sets.held.shape == memory.links.shape
             assert len(memory.sets.found) == slots
             assert memory.now.posts_used <= len(memory.sets.posts)
+            assert memory.sets.held["items"].max(initial=0) <= len(memory.sets.wanted)
 
     def _make_room_for_items(self, sets: m.SlotSets, items: int) -> None:
         have, now = len(sets.posts), self.memory.now
@@ -174,6 +178,14 @@ class Slots:
         weights = np.zeros(wanted if self.bagger.weighted else 0)
         weights[:have] = sets.weights
         self.memory = self.memory._replace(sets=sets._replace(posts=posts, weights=weights))
+
+    def _make_room_for_set(self, largest: int) -> None:
+        """Let a search look for as many items as the largest set has, of all that ever came."""
+        sets = self.memory.sets
+        if sets is not None and largest > len(sets.wanted):
+            weights = np.zeros(largest if self.bagger.weighted else 0)
+            fresh = sets._replace(wanted=np.zeros(largest, np.int64), wanted_weights=weights)
+            self.memory = self.memory._replace(sets=fresh)
 
     def forget_idle(self, budget: int, wanted: int) -> None:
         """Forget keys that nobody holds, the rarest first, so that ``wanted`` new ones fit."""

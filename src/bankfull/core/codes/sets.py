@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from bankfull.core.codes.keys import binary_parts
 from bankfull.kernels.exact.postings import NO_SET
-from bankfull.kernels.intern import Items, intern, rehash, tidy_sets
+from bankfull.kernels.intern import SHORT, Items, intern, rehash, tidy_sets
+from bankfull.kernels.predicates import CONTAINS, EMPTY, OVERLAP, PRODUCT
+from bankfull.spec import Overlap, Predicate, Similar, Subset
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,27 @@ class EncodedSets:
     sizes: NDArray[np.int64]
     items: NDArray[np.int32]
     weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a join compares sets. ``contained``: the side whose sets must lie in the other's, or -1.
+
+    ``kind`` is one of ``kernels/predicates.py``.
+    """
+
+    kind: int
+    contained: int
+    at_least: float
+
+
+def comparison(predicate: Predicate) -> Comparison:
+    """Return what a predicate on sets means to the kernels."""
+    if isinstance(predicate, Overlap):
+        return Comparison(OVERLAP, -1, float(predicate.at_least))
+    if isinstance(predicate, Similar):
+        return Comparison(PRODUCT, -1, predicate.at_least)
+    return Comparison(CONTAINS, 0 if isinstance(predicate, Subset) else 1, 0.0)
 
 
 class Interner:
@@ -115,11 +138,27 @@ def encode(
     if len(distinct) == 0:
         numbers, ranks = np.zeros(1, np.int32), np.zeros(1, np.int64)
     sizes = np.empty(len(values), np.int64)
-    numbered, added = numbers[where], np.array(weights, np.float64)
-    used = tidy_sets(offsets, numbered, ranks[where], added, np.array(keep), sizes)
+    numbered, ranked = numbers[where], ranks[where]
+    keep, added = np.array(keep), np.array(weights, np.float64)
+    _sort_long(offsets, ranked, (numbered, keep, added))
+    used = tidy_sets(offsets, numbered, ranked, added, keep, sizes)
     if values.null_count:
         sizes[pc.is_null(values).to_numpy(zero_copy_only=False)] = NO_SET
     return EncodedSets(sizes, numbered[:used], added[:used])
+
+
+def _sort_long(
+    offsets: NDArray[np.int64], ranks: NDArray[np.int64], others: tuple[NDArray[Any], ...]
+) -> None:
+    """Sort the long rows by rank, in place; equal ones stay in order, and empty arrays empty."""
+    lengths = np.diff(offsets)
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    at = np.flatnonzero(lengths[rows] > SHORT)
+    if at.size:
+        order = at[np.lexsort((ranks[at], rows[at]))]
+        for array in (*others, ranks):
+            if array.size:
+                array[at] = array[order]
 
 
 def without(encoded: EncodedSets, hidden: NDArray[np.bool_]) -> EncodedSets:
@@ -128,6 +167,22 @@ def without(encoded: EncodedSets, hidden: NDArray[np.bool_]) -> EncodedSets:
     keep = ~np.repeat(hidden, lengths)
     weights = encoded.weights[keep] if encoded.weights.size else encoded.weights
     return EncodedSets(np.where(hidden, NO_SET, encoded.sizes), encoded.items[keep], weights)
+
+
+def with_empty(encoded: EncodedSets, how: Comparison, side: int) -> EncodedSets:
+    """Give the sets of a join by containment the item that stands for the empty set.
+
+    Every set that may hold others gets it, and of those that may be held the empty ones: two sets
+    that hold one another then always have items in common. Other joins match no empty sets.
+    """
+    if how.kind != CONTAINS:
+        return encoded
+    contained = how.contained == side
+    more = encoded.sizes == 0 if contained else encoded.sizes >= 0
+    lengths = np.maximum(encoded.sizes, 0)
+    begin = (np.cumsum(lengths) - lengths)[more]
+    items = np.insert(encoded.items, begin, EMPTY)
+    return EncodedSets(encoded.sizes + more, items, encoded.weights)
 
 
 def bad_weights(values: pa.Array) -> NDArray[np.bool_]:

@@ -12,8 +12,8 @@ from bankfull.core.plan import JoinPlan
 from bankfull.core.store.lanes import Lane, Lanes
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact import postings, setjoin
-from bankfull.kernels.predicates import CONTAINS, OVERLAP, PRODUCT
-from bankfull.spec import Overlap, Similar, Subset
+from bankfull.kernels.probes.sets import SearchRoom
+from bankfull.spec.predicates import is_weighted
 
 _SEARCH = {
     "inverted": postings.TIME_ORDERED,
@@ -127,8 +127,9 @@ class SetIndex:
         self.plan = plan
         self.logs = logs
         self.clock = new_clock(plan, logs)
-        self.rule = _rule(plan)
-        self.weighted = self.rule.kind == PRODUCT
+        how = self.how = sets.comparison(plan.predicate)
+        self.rule = postings.Rule(how.kind, how.contained, how.at_least, _SEARCH[plan.search])
+        self.weighted = is_weighted(plan.predicate)
         self.interner = sets.Interner()
         self.sides = [SetSide(log, self.weighted) for log in logs]
         self.results = Room(2)
@@ -142,7 +143,7 @@ class SetIndex:
         hidden = unseen(self.logs[side], rows, self.plan)
         if hidden.any():
             encoded = sets.without(encoded, hidden)
-        self.sides[side].append(encoded)
+        self.sides[side].append(sets.with_empty(encoded, self.how, side))
 
     @property
     def has_work(self) -> bool:
@@ -179,7 +180,7 @@ class SetIndex:
         start = own.log.lanes.start
         if self.rule.search == postings.IDENTIFIER_ORDERED:
             base = own.log.lanes.base
-            postings.remove(own.lists, own.view(), base, before, start, self.rule)
+            postings.remove(own.lists, own.view(), base, before, start)
         own.expire()
         if self.interner.known > self._forget_at:
             self.rebuild()
@@ -212,21 +213,23 @@ class SetIndex:
             start, stop = starts[side], int(self.clock.cursor[side])
             while start < stop:
                 start = postings.insert_stored(
-                    own.lists, own.view(), log.lanes.base, log.lanes.start, start, stop, self.rule
-                )
+                    own.lists, own.view(), log.lanes.base, log.lanes.start, start, stop,
+                    self.rule.search,
+                )  # fmt: skip
                 if start < stop:
                     own.repack()
 
     def nbytes(self) -> int:
         """Bytes of items, lists, numbers and working memory."""
-        working = sum(array.nbytes for array in self.scratch) + self.results.numbers.nbytes
+        scratch = (*self.scratch.room, *self.scratch[1:])
+        working = sum(array.nbytes for array in scratch) + self.results.numbers.nbytes
         return int(sum(own.nbytes() for own in self.sides) + self.interner.nbytes() + working)
 
     def _fit(self) -> None:
         """Have working memory for every row and item."""
         rows = max(log.lanes.capacity for log in self.logs)
         items = self.interner.known + 1
-        if self.scratch.score.size < rows or self.scratch.mark.size < items:
+        if self.scratch.room.found.size < rows or self.scratch.items.size < items:
             self.scratch = _new_scratch(rows, 2 * items)
         for own in self.sides:
             own.know(self.interner.known)
@@ -234,22 +237,7 @@ class SetIndex:
 
 
 def _new_scratch(rows: int, items: int) -> setjoin.Scratch:
+    room = SearchRoom(np.zeros(rows, np.int32), np.zeros(rows), np.zeros(rows, np.int64))
     return setjoin.Scratch(
-        np.zeros(rows, np.int32),
-        np.zeros(rows, np.float64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(items, np.int64),
-        np.zeros(items, np.float64),
-        np.zeros(2, np.int64),
+        room, np.zeros(items, np.int64), np.zeros(items, np.float64), np.zeros(1, np.int64)
     )
-
-
-def _rule(plan: JoinPlan) -> postings.Rule:
-    predicate, search = plan.predicate, _SEARCH[plan.search]
-    if isinstance(predicate, Overlap):
-        return postings.Rule(OVERLAP, -1, float(predicate.at_least), search)
-    if isinstance(predicate, Similar):
-        return postings.Rule(PRODUCT, -1, predicate.at_least, search)
-    contained = 0 if isinstance(predicate, Subset) else 1
-    return postings.Rule(CONTAINS, contained, 0.0, search)

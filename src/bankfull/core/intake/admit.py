@@ -16,7 +16,7 @@ from bankfull.core.intake.times import null_times, to_units
 from bankfull.core.plan import NEVER, Plan, StreamPlan
 from bankfull.core.store.forms import may_be_null, to_schema
 from bankfull.errors import DataError
-from bankfull.spec import Similar
+from bankfull.spec.predicates import is_weighted
 
 REASON = "reason"
 LATE = "late"
@@ -70,7 +70,7 @@ def checks_of(plan: Plan, position: int) -> list[Check]:
     checks = [
         Check(join.columns[join.streams.index(position)][0], bad_weights, "bad weight")
         for join in plan.joins
-        if isinstance(join.predicate, Similar) and position in join.streams
+        if is_weighted(join.predicate) and position in join.streams
     ]
     if plan.shed is not None and plan.shed.importance[position] >= 0:
         checks.append(Check(plan.shed.importance[position], bad_importance, "bad importance"))

@@ -226,9 +226,12 @@ def fit_budget(memory: Memory, policy: Any, rules: Rules) -> None:
             remove(policy, memory, dropped, t)
 
 
-@inner
+@kernel
 def follow_rates(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
-    """Divide the budget by the streams' rates, or set the chances at which windows just fit."""
+    """Divide the budget by the streams' rates, or set the chances at which windows just fit.
+
+    Called after every PERIOD tuples, where one of the two is asked for.
+    """
     streams = rules.sample.size
     first = rules.recent[streams] == 0.0
     for s in range(streams + 1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,44 @@ def worth_of(combine: int, sum_: float, product: float, low: float, high: float,
     return sum_ / n
 
 
+@inlined
+def in_window(memory: Memory, join: int, member: int, x: int, t: int) -> bool:
+    """Tell whether a stored tuple is in the window that a member of a join has at time ``t``."""
+    about = memory.joins[join]
+    after = memory.streams[about.members[member]].arrived - memory.slots[x].nth - 1
+    return has_stayed(t, memory.slots[x].time, about.spans[member], after, about.rows[member])
+
+
+@inner
+def write(
+    memory: Memory, join: int, own: int, t: int, row: int, importance: float, combine: int,
+    out: Output, count: int,
+) -> None:  # fmt: skip
+    """Write result ``count``: an arrival, of member ``own``, with the tuples in ``out.at``."""
+    about = memory.joins[join]
+    low, high, total, product, weighed = np.inf, -np.inf, 0.0, 1.0, 0
+    for member in range(about.width):
+        if member == own:
+            out.rows[member, count] = row
+            out.slots[member, count] = NONE
+            out.arrivals[member, count] = memory.now.seq_next
+            each = importance
+        else:
+            partner = memory.slots[out.at[member]]
+            out.rows[member, count] = partner.row
+            out.slots[member, count] = out.at[member]
+            out.arrivals[member, count] = partner.seq
+            each = partner.importance
+        if memory.streams[about.members[member]].weighed:
+            low, high = min(low, each), max(high, each)
+            total += each
+            product *= each
+            weighed += 1
+    out.joins[count] = join
+    out.times[count] = t
+    out.importance[count] = worth_of(combine, total, product, low, high, weighed)
+
+
 @inner
 def search(
     memory: Memory, join: int, key: int, s: int, t: int, row: int, importance: float,
@@ -83,11 +121,7 @@ def search(
     comparisons made.
     """
     about, at = memory.joins[join], out.at
-    width = about.width
-    own = 0
-    for member in range(width):
-        if about.members[member] == s:
-            own = member
+    width, own = about.width, place_of(memory, join, s)
     compared = 0
     j = 1 if own == 0 else 0
     at[j] = listed(memory, key, about.members[j])
@@ -95,8 +129,7 @@ def search(
         x = at[j]
         while x >= 0:
             compared += 1
-            after = memory.streams[about.members[j]].arrived - memory.slots[x].nth - 1
-            if has_stayed(t, memory.slots[x].time, about.spans[j], after, about.rows[j]):
+            if in_window(memory, join, j, x, t):
                 break
             x = memory.links[x, join].older
         at[j] = x
@@ -108,32 +141,22 @@ def search(
                 continue
             if count == out.times.size:
                 return -1, compared
-            low, high, total, product, weighed = np.inf, -np.inf, 0.0, 1.0, 0
-            for member in range(width):
-                if member == own:
-                    out.rows[member, count] = row
-                    out.slots[member, count] = NONE
-                    out.arrivals[member, count] = memory.now.seq_next
-                    each = importance
-                else:
-                    out.rows[member, count] = memory.slots[at[member]].row
-                    out.slots[member, count] = at[member]
-                    out.arrivals[member, count] = memory.slots[at[member]].seq
-                    each = memory.slots[at[member]].importance
-                if memory.streams[about.members[member]].weighed:
-                    low, high = min(low, each), max(high, each)
-                    total += each
-                    product *= each
-                    weighed += 1
-            out.joins[count] = join
-            out.times[count] = t
-            out.importance[count] = worth_of(combine, total, product, low, high, weighed)
+            write(memory, join, own, t, row, importance, combine, out, count)
             count += 1
         else:
             j = j - 1 - (j - 1 == own)
             if j < 0:
                 return count, compared
         at[j] = memory.links[at[j], join].older
+
+
+@inlined
+def place_of(memory: Memory, join: int, stream: int) -> Any:
+    """Return which member of a join a stream is."""
+    for member in range(memory.joins[join].width):
+        if memory.joins[join].members[member] == stream:
+            return member
+    return 0
 
 
 @inlined
@@ -144,17 +167,3 @@ def worth_of_pair(combine: int, a: float, a_weighed: bool, b: float, b_weighed: 
     if not a_weighed:
         return b
     return worth_of(combine, a + b, a * b, min(a, b), max(a, b), 2)
-
-
-@inlined
-def weigh_pairs(
-    memory: Memory, importance: float, s: int, combine: int, out: Output, start: int, stop: int
-) -> None:
-    """Write the importance of results of an arrival on stream ``s``, with one partner each."""
-    for result in range(start, stop):
-        partner = max(out.slots[0, result], out.slots[1, result])
-        other = memory.streams[memory.slots[partner].stream].weighed == 1
-        out.importance[result] = worth_of_pair(
-            combine, importance, memory.streams[s].weighed == 1,
-            memory.slots[partner].importance, other,
-        )  # fmt: skip

@@ -30,7 +30,8 @@ NONE = -1
 class SlotSets(NamedTuple):
     """What joins on sets need: postings, their weights, room for a search, thresholds.
 
-    ``held[slot, join]`` has the number of a tuple's items; ``found`` lists what a search found.
+    ``held[slot, join]`` has the number of a tuple's items; ``found`` lists what a search found;
+    ``wanted`` and ``wanted_weights`` are the items that it looks for.
     """
 
     posts: Records
@@ -39,6 +40,8 @@ class SlotSets(NamedTuple):
     marks: Int64
     found: Int64
     scores: Float64
+    wanted: Int64
+    wanted_weights: Float64
     at_least: Float64
 
 

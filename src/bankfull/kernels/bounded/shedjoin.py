@@ -21,17 +21,15 @@ from bankfull.kernels.bounded import (
     withsets,
 )
 from bankfull.kernels.bounded.budget import (
-    PERIOD,
     Rules,
     count_evicted,
     count_shed,
-    follow_rates,
     remove,
     tell_partners_changed,
     victim,
 )
 from bankfull.kernels.bounded.keys import count_key, extra_bytes, key_number, keys_fit
-from bankfull.kernels.bounded.matches import Arrivals, Output, search, weigh_pairs
+from bankfull.kernels.bounded.matches import Arrivals, Output, search
 from bankfull.kernels.bounded.memory import (
     NONE,
     Memory,
@@ -119,11 +117,10 @@ def shed_join(
                     rules.combine, out, count,
                 )  # fmt: skip
             else:
-                first = count
                 count, steps = withsets.meet(
-                    memory.sets, memory, bags, join, i, slot, s, t, arrivals.rows[i], out, count
-                )
-                weigh_pairs(memory, arrivals.importance[i], s, rules.combine, out, first, count)
+                    memory.sets, memory, bags, join, i, slot, s, t, arrivals.rows[i],
+                    arrivals.importance[i], rules.combine, out, count,
+                )  # fmt: skip
             if count < 0:
                 withsets.forgo(memory.sets, memory, slot)
                 return i, before, OUTPUT_FULL
@@ -164,8 +161,6 @@ def shed_join(
             rules.period[s] += 1
             if seq == 0:
                 rules.period[rules.sample.size] = t
-            if (seq + 1) % PERIOD == 0:
-                follow_rates(policy, memory, rules, t)
         hooks.processed(policy, memory, s, t)
     return stop, count, DONE
 

@@ -9,13 +9,7 @@ the threshold, a bound on how many of them match (Markov); where a partner must 
 items, the least of them. A tuple is told of arrivals that agree with it, not of all that share an
 item.
 
-Where the empty set can match (containment), EMPTY is an item: of every set that may hold others,
-and of the empty ones that may be held. So no search has to think of them.
-
-Reference: Gedik, Wu, Yu, Liu, *CPU Load Shedding for Binary Stream Joins*, section 4.2 (inverted
-lists). Deviations: lists are linked, because eviction takes tuples from their middle; a search adds
-up in an array over the slots.
-Cost: a search visits the postings of the tuple's items on the other stream.
+Lists are linked, because eviction takes tuples from their middle; ``probes/sets.py`` searches them.
 """
 
 from __future__ import annotations
@@ -27,9 +21,11 @@ from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import withsets
 from bankfull.kernels.bounded.keys import key_number
+from bankfull.kernels.bounded.matches import Output, in_window, place_of, write
 from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
-from bankfull.kernels.predicates import CONTAINS, EQUAL, PRODUCT, has_stayed
+from bankfull.kernels.predicates import CONTAINS, EQUAL
+from bankfull.kernels.probes import sets as probe
 
 
 class Bags(NamedTuple):
@@ -195,6 +191,40 @@ def _items_of(sets: SlotSets, bags: Bags, i: int) -> Any:
     return items
 
 
+class SlotLists(NamedTuple):
+    """The lists of one stream as a search in one join sees them."""
+
+    sets: SlotSets
+    lists: Records
+    join: int
+    stream: int
+
+
+@rule(probe.newest_entry, SlotLists)
+def _newest_entry(view: SlotLists, item: int) -> tuple[int, int]:
+    return view.lists[item, view.stream].newest, -1
+
+
+@rule(probe.older_entry, SlotLists)
+def _older_entry(view: SlotLists, entry: int) -> Any:
+    return np.int64(view.sets.posts[entry].older)
+
+
+@rule(probe.holder, SlotLists)
+def _holder(view: SlotLists, entry: int) -> Any:
+    return view.sets.posts[entry].slot
+
+
+@rule(probe.entry_weight, SlotLists)
+def _entry_weight(view: SlotLists, entry: int) -> Any:
+    return view.sets.weights[entry]
+
+
+@rule(probe.items_held, SlotLists)
+def _items_held(view: SlotLists, x: int) -> Any:
+    return view.sets.held[x, view.join].items
+
+
 @inner
 def agreeing(sets: SlotSets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
     """List the stored tuples that agree with one, newest first; returns (found, compared).
@@ -203,75 +233,22 @@ def agreeing(sets: SlotSets, memory: Memory, join: int, slot: int, stream: int) 
     """
     about = memory.joins[join]
     other = about.members[1] if about.members[0] == stream else about.members[0]
-    if about.kind == PRODUCT:
-        found, compared = _multiply(sets, memory, join, slot, other)
-    else:
-        found, compared = _count(sets, memory, join, slot, stream, other)
-    newest_first(sets.found, found, memory.slots)
-    return found, compared
-
-
-@inner
-def _count(
-    sets: SlotSets, memory: Memory, join: int, slot: int, stream: int, other: int
-) -> tuple[int, int]:
-    """Count common items; a tuple is found at the moment it has enough.
-
-    Marks of earlier searches are no higher than ``zero`` and need no setting back.
-    """
-    posts, marks, listed, about = sets.posts, sets.marks, sets.found, memory.joins[join]
-    size = sets.held[slot, join].items
+    size = 0
+    post = memory.links[slot, join].first
+    while post >= 0:
+        sets.wanted[size] = sets.posts[post].key
+        if sets.weights.size > 0:
+            sets.wanted_weights[size] = sets.weights[post]
+        size += 1
+        post = sets.posts[post].next
     zero = memory.now.marked
-    memory.now.marked = zero + size
-    by_size = about.kind == CONTAINS and about.contained != stream
-    enough = zero + (size if about.kind == CONTAINS else np.int64(sets.at_least[join]))
-    found, compared = 0, 0
-    post = memory.links[slot, join].first
-    while post >= 0:
-        entry = memory.lists[posts[post].key, other].newest
-        while entry >= 0:
-            x = posts[entry].slot
-            shared = max(marks[x], zero) + 1
-            marks[x] = shared
-            if by_size:
-                enough = zero + sets.held[x, join].items
-            if shared == enough:
-                listed[found] = x
-                found += 1
-            compared += 1
-            entry = posts[entry].older
-        post = posts[post].next
-    return found, compared
-
-
-@inner
-def _multiply(sets: SlotSets, memory: Memory, join: int, slot: int, other: int) -> tuple[int, int]:
-    """Add up products of weights, in the order of the items' values, and keep the large sums."""
-    posts, marks, listed, scores = sets.posts, sets.marks, sets.found, sets.scores
-    turn = memory.now.marked + 1
-    memory.now.marked = turn
-    sharing, compared = 0, 0
-    post = memory.links[slot, join].first
-    while post >= 0:
-        weight = sets.weights[post]
-        entry = memory.lists[posts[post].key, other].newest
-        while entry >= 0:
-            x = posts[entry].slot
-            if marks[x] != turn:
-                marks[x] = turn
-                scores[x] = 0.0
-                listed[sharing] = x
-                sharing += 1
-            scores[x] += weight * sets.weights[entry]
-            compared += 1
-            entry = posts[entry].older
-        post = posts[post].next
-    found = 0
-    for k in range(sharing):
-        x = listed[k]
-        if scores[x] >= sets.at_least[join]:
-            listed[found] = x
-            found += 1
+    memory.now.marked = zero + size + 1
+    found, compared = probe.agreeing(
+        SlotLists(sets, memory.lists, join, other), sets.wanted, sets.wanted_weights, 0, size,
+        probe.Agreement(about.kind, about.contained == stream, sets.at_least[join]), zero,
+        probe.SearchRoom(sets.marks, sets.scores, sets.found),
+    )  # fmt: skip
+    newest_first(sets.found, found, memory.slots)
     return found, compared
 
 
@@ -296,42 +273,27 @@ def newest_first(listed: Int64, found: int, tuples: Records) -> None:
 @rule(withsets.meet, SlotSets)
 def _meet(
     sets: SlotSets, memory: Memory, bags: Bags, join: int, i: int, slot: int, s: int, t: int,
-    row: int, out: Any, count: int,
+    row: int, importance: float, combine: int, out: Output, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     _take_items(sets, memory, bags, join, i, slot)
-    return _search(sets, memory, join, slot, s, t, row, out, count)
+    return _search(sets, memory, join, slot, s, t, row, importance, combine, out, count)
 
 
 @inner
 def _search(
-    sets: SlotSets,
-    memory: Memory,
-    join: int,
-    slot: int,
-    s: int,
-    t: int,
-    row: int,
-    out: Any,
-    count: int,
-) -> tuple[int, int]:
+    sets: SlotSets, memory: Memory, join: int, slot: int, s: int, t: int, row: int,
+    importance: float, combine: int, out: Output, count: int,
+) -> tuple[int, int]:  # fmt: skip
     """Join an arrival whose items are behind ``slot`` with all who agree and are in the windows."""
-    about = memory.joins[join]
-    own = 0 if about.members[0] == s else 1
+    own = place_of(memory, join, s)
     partner = 1 - own
     found, compared = agreeing(sets, memory, join, slot, s)
     sets.held[slot, join].agreeing = found
     for k in range(found):
-        x = sets.found[k]
-        after = memory.streams[about.members[partner]].arrived - memory.slots[x].nth - 1
-        span, rows = about.spans[partner], about.rows[partner]
-        if not has_stayed(t, memory.slots[x].time, span, after, rows):
-            continue
-        if count == out.times.size:
-            return -1, compared
-        out.rows[own, count], out.slots[own, count] = row, NONE
-        out.arrivals[own, count] = memory.now.seq_next
-        out.rows[partner, count], out.slots[partner, count] = memory.slots[x].row, x
-        out.arrivals[partner, count] = memory.slots[x].seq
-        out.joins[count], out.times[count] = join, t
-        count += 1
+        if in_window(memory, join, partner, sets.found[k], t):
+            if count == out.times.size:
+                return -1, compared
+            out.at[partner] = sets.found[k]
+            write(memory, join, own, t, row, importance, combine, out, count)
+            count += 1
     return count, compared

@@ -73,11 +73,11 @@ def items_of(sets: Any, bags: Any, i: int) -> Any:
 @hook
 def meet(
     sets: Any, memory: Any, bags: Any, join: int, i: int, slot: int, s: int, t: int, row: int,
-    out: Any, count: int,
+    importance: float, combine: int, out: Any, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Write an arrival's items down and join it; returns (results, comparisons).
 
-    Without room there are -1 results. Their importance is left to the caller.
+    Without room there are -1 results.
     """
     return count, 0
 

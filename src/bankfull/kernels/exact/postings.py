@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Float64, Int64, inner, kernel
+from bankfull.kernels.compiler import Float64, Int64, inner, kernel, rule
 from bankfull.kernels.hashing import mix
-from bankfull.kernels.predicates import CONTAINS, EMPTY
+from bankfull.kernels.probes import sets as probe
 
 #: ``sizes`` of a tuple whose set is null: stored, never found.
 NO_SET = -1
@@ -67,6 +67,58 @@ class Rule(NamedTuple):
     contained: int
     at_least: float
     search: int
+
+
+class LogLists(NamedTuple):
+    """The lists of one stream as a search sees them.
+
+    ``base`` is the number of row 0, ``low`` of the first tuple that is still searched, ``oldest``
+    of the first that is stored. ``by_time``: lists are in order, so searches begin at ``low``.
+    """
+
+    lists: Lists
+    stored: StoredSets
+    base: int
+    low: int
+    oldest: int
+    by_time: bool
+
+
+@rule(probe.newest_entry, LogLists)
+def _newest_entry(view: LogLists, item: int) -> tuple[int, int]:
+    lists = view.lists
+    if not view.by_time:
+        return lists.stop[item] - 1, lists.begin[item] - 1
+    drop_expired(lists, item, view.oldest)
+    first, last = lists.begin[item], lists.stop[item]
+    while first < last:
+        middle = (first + last) >> 1
+        if lists.entries[middle] < view.low:
+            first = middle + 1
+        else:
+            last = middle
+    return lists.stop[item] - 1, first - 1
+
+
+@rule(probe.older_entry, LogLists)
+def _older_entry(view: LogLists, entry: int) -> Any:
+    return entry - 1
+
+
+@rule(probe.holder, LogLists)
+def _holder(view: LogLists, entry: int) -> Any:
+    # Unsigned: the compiler then does not provide for indexes from the end.
+    return np.uint64(view.lists.entries[np.uint64(entry)] - view.base)
+
+
+@rule(probe.entry_weight, LogLists)
+def _entry_weight(view: LogLists, entry: int) -> Any:
+    return view.lists.weights[entry]
+
+
+@rule(probe.items_held, LogLists)
+def _items_held(view: LogLists, x: int) -> Any:
+    return view.stored.sizes[x]
 
 
 @inner
@@ -155,24 +207,20 @@ def _list(lists: Lists, item: int, seq: int, weight: float, by_identifier: bool)
 
 
 @inner
-def insert(lists: Lists, own: StoredSets, i: int, seq: int, oldest: int, rule: Rule) -> bool:
+def insert(lists: Lists, own: StoredSets, i: int, seq: int, oldest: int, search: int) -> bool:
     """List tuple ``seq`` (row i) under its items; False, with nothing done, when room is short."""
-    by_identifier = rule.search == IDENTIFIER_ORDERED
+    by_identifier = search == IDENTIFIER_ORDERED
     size, start = own.sizes[i], own.starts[i] - own.first
-    if size == NO_SET or rule.search == SCAN:
+    if size == NO_SET or search == SCAN:
         return True
     items = own.items[start : start + size]
     if not by_identifier:
         for item in items:
             drop_expired(lists, item, oldest)
     needed = _room_needed(lists, items)
-    if size == 0:
-        needed += _larger(lists.stop[EMPTY] - lists.begin[EMPTY])
     if lists.used[0] + needed > lists.entries.size:
         lists.used[1] = needed
         return False
-    if size == 0 and rule.kind == CONTAINS:
-        _list(lists, EMPTY, seq, 0.0, by_identifier)
     for k in range(size):
         weight = own.weights[start + k] if lists.weights.size > 0 else 0.0
         _list(lists, items[k], seq, weight, by_identifier)
@@ -181,11 +229,11 @@ def insert(lists: Lists, own: StoredSets, i: int, seq: int, oldest: int, rule: R
 
 @kernel
 def insert_stored(
-    lists: Lists, side: StoredSets, base: int, oldest: int, start: int, stop: int, rule: Rule
+    lists: Lists, side: StoredSets, base: int, oldest: int, start: int, stop: int, search: int
 ) -> int:
     """List the tuples ``start`` to ``stop`` anew; returns the first one without room, or stop."""
     for seq in range(start, stop):
-        if not insert(lists, side, seq - base, seq, oldest, rule):
+        if not insert(lists, side, seq - base, seq, oldest, search):
             return seq
     return stop
 
@@ -203,12 +251,10 @@ def _unlist(lists: Lists, item: int, seq: int) -> None:
 
 
 @kernel
-def remove(lists: Lists, side: StoredSets, base: int, start: int, stop: int, rule: Rule) -> None:
+def remove(lists: Lists, side: StoredSets, base: int, start: int, stop: int) -> None:
     """Take the expired tuples ``start`` to ``stop`` out of identifier-sorted lists."""
     for seq in range(start, stop):
         i = seq - base
-        if side.sizes[i] == 0 and rule.kind == CONTAINS:
-            _unlist(lists, EMPTY, seq)
         start_item = side.starts[i] - side.first
         for k in range(start_item, start_item + side.sizes[i]):
             _unlist(lists, side.items[k], seq)

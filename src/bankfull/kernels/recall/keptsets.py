@@ -24,7 +24,7 @@ from bankfull.kernels.bounded.slotsets import (
 )
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
 from bankfull.kernels.hashing import GOLDEN
-from bankfull.kernels.predicates import CONTAINS, PRODUCT
+from bankfull.kernels.probes import sets as probe
 from bankfull.kernels.recall.sample import (
     Watch,
     in_window,
@@ -37,7 +37,7 @@ ITEMS = 8
 class KeptSets(NamedTuple):
     """Postings of kept tuples; ``heads`` has of each, for every join, its first one and how many.
 
-    ``marks`` and ``shared`` are room for a search: when a tuple was last met, and what it shared.
+    ``marks`` and ``shared`` are room for a search (``probes.sets.SearchRoom``).
     """
 
     posts: Records
@@ -111,6 +111,46 @@ def _forget_items(sets: KeptSets, kept: int) -> None:
             post = following
 
 
+class KeptLists(NamedTuple):
+    """The chains of one join as a search for the partners of a tuple of ``stream`` sees them."""
+
+    sets: KeptSets
+    kept: Records
+    join: int
+    stream: int
+
+
+@rule(probe.newest_entry, KeptLists)
+def _newest_entry(view: KeptLists, item: np.uint64) -> tuple[int, int]:
+    return view.sets.chains[_chain(view.sets, item, view.join)], -1
+
+
+@rule(probe.older_entry, KeptLists)
+def _older_entry(view: KeptLists, entry: int) -> Any:
+    return np.int64(view.sets.posts[entry].older)
+
+
+@rule(probe.is_entry_of, KeptLists)
+def _is_entry_of(view: KeptLists, entry: int, item: np.uint64) -> bool:
+    kept = view.sets.posts[entry].kept
+    return view.sets.codes[entry] == item and view.kept[kept].stream != view.stream  # type: ignore[no-any-return]
+
+
+@rule(probe.holder, KeptLists)
+def _holder(view: KeptLists, entry: int) -> Any:
+    return view.sets.posts[entry].kept
+
+
+@rule(probe.entry_weight, KeptLists)
+def _entry_weight(view: KeptLists, entry: int) -> Any:
+    return view.sets.weights[entry]
+
+
+@rule(probe.items_held, KeptLists)
+def _items_held(view: KeptLists, x: int) -> Any:
+    return view.sets.heads[x, view.join].items
+
+
 @rule(withsets.near_items, KeptSets)
 def _near_items(
     sets: KeptSets, watch: Watch, arrivals: Arrivals, bags: Bags, i: int,
@@ -124,36 +164,19 @@ def _search(
     sets: KeptSets, watch: Watch, arrivals: Arrivals, bags: Bags, i: int,
     join: int, joins: Records, side: int, near: Int64,
 ) -> int:  # fmt: skip
-    """List the kept tuples that agree with an arrival; sums are made in the order of its items."""
-    posts, marks, shared, about = sets.posts, sets.marks, sets.shared, joins[join]
-    s, t = arrivals.streams[i], arrivals.times[i]
-    start, size = bags.starts[join, i], bags.sizes[join, i]
-    turn = sets.now.turn + 1
-    sets.now.turn = turn
-    sharing = 0
-    for k in range(start, start + size):
-        code = bags.codes[k]
-        post = sets.chains[_chain(sets, code, join)]
-        while post >= 0:
-            kept = posts[post].kept
-            if sets.codes[post] == code and watch.kept[kept].stream != s:
-                if marks[kept] != turn:
-                    marks[kept], shared[kept] = turn, 0.0
-                    near[sharing] = kept
-                    sharing += 1
-                if about.kind == PRODUCT:
-                    shared[kept] += bags.weights[k] * sets.weights[post]
-                else:
-                    shared[kept] += 1.0
-            post = posts[post].older
+    """List the kept tuples that agree with an arrival and are in their windows, newest first."""
+    about, s, size = joins[join], arrivals.streams[i], bags.sizes[join, i]
+    zero = sets.now.turn
+    sets.now.turn = zero + size + 1
+    found, _ = probe.agreeing(
+        KeptLists(sets, watch.kept, join, s), bags.codes, bags.weights, bags.starts[join, i], size,
+        probe.Agreement(about.kind, about.contained == s, sets.at_least[join]), zero,
+        probe.SearchRoom(sets.marks, sets.shared, near),
+    )  # fmt: skip
     nearby = 0
-    for place in range(sharing):
-        kept = near[place]
-        enough = sets.at_least[join]
-        if about.kind == CONTAINS:
-            enough = float(size if about.contained == s else sets.heads[kept, join].items)
-        if shared[kept] >= enough and in_window(watch, kept, joins, join, side, t):
-            near[nearby] = kept
+    for place in range(found):
+        if in_window(watch, near[place], joins, join, side, arrivals.times[i]):
+            near[nearby] = near[place]
             nearby += 1
     newest_first(near, nearby, watch.kept)
     return nearby
