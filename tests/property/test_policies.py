@@ -106,11 +106,11 @@ def test_differential_twin_soak(name: str) -> None:
 def check_trace(name: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare who was dropped at whose turn, tuple by tuple."""
     ours, twin = PAIRS[name]
-    kept: list[list[int]] = []
+    kept: dict[int, set[int]] = {}
 
     def look(shedding: BoundedJoin, start: int, found: Any, count: int) -> None:
-        slots = shedding.memory.slots
-        kept.append([int(seq) for seq in slots.seq[slots.stream >= 0]])
+        slots, turn = shedding.memory.slots, int(shedding.memory.now.seq_next) - 1
+        kept[turn] = {int(seq) for seq in slots.seq[slots.stream >= 0]}
 
     monkeypatch.setattr(BoundedJoin, "_piece_end", lambda shedding, start: start + 1)
     monkeypatch.setattr(BoundedJoin, "_watch", look)
@@ -120,10 +120,10 @@ def check_trace(name: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> Non
         kept.clear()
         world.run(ours, pieces=1)
         decisions, before = set[tuple[int, int]](), set[int]()
-        for x, stored in zip(world.arrivals, kept, strict=True):
+        for x in world.arrivals:
             live = {seq for seq in before if world.is_live(world.arrivals[seq], x)}
-            decisions |= {(x.seq, gone) for gone in (live | {x.seq}) - set(stored)}
-            before = set(stored)
+            decisions |= {(x.seq, gone) for gone in (live | {x.seq}) - kept[x.seq]}
+            before = kept[x.seq]
         assert decisions == set(expected.decisions), f"{name}, seed {seed}"
 
 
