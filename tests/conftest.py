@@ -92,7 +92,8 @@ class _Together(LoadScopeScheduling):
         if "spark" in path and not path.endswith(_SPARK_OF_ITS_OWN):
             return "spark drivers" if path.endswith(_DRIVERS) else "spark"
         about_policy = "polic" in path and test.endswith("]")
-        return f"policy {test.strip(']').split('-')[-1]}" if about_policy else nodeid
+        named = test.partition("[")[2].strip("]").split("-")[-1]
+        return f"policy {named}" if about_policy else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
