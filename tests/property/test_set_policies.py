@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,8 @@ PAIRS |= {
     ),
 }
 FOR_SETS = [name for name in sorted(POLICIES) if POLICIES[name].sets]
+#: Policies that nobody repeats naively on sets as they are by default: tuned, learned, mixed.
+WITHOUT_A_TWIN = ["age", "gain", "gdj", "sieve"]
 
 
 SIDE = ("s",)
@@ -187,16 +190,45 @@ def stored_seqs(state: State) -> list[int]:
     return sorted(int(seq) for seq in slots.seq[slots.stream >= 0])
 
 
+def test_every_policy_on_sets_is_tried() -> None:
+    assert {type(ours).name for ours, _ in PAIRS.values()} | set(WITHOUT_A_TWIN) == set(FOR_SETS)
+
+
+@cache
+def exact_results(seed: int) -> list[tuple[int, tuple[int, ...]]]:
+    """Return what an endless memory gives."""
+    world = World(seed)
+    return simulate(world.arrivals, world.joins, 10**6, TWINS["fifo"]()).results
+
+
+def check_run(seed: int, found: list[tuple[int, tuple[int, ...]]], state: State) -> None:
+    """Nothing twice, nothing wrong, all where all fits; recall is known, as all were sampled."""
+    exact = exact_results(seed)
+    assert len(set(found)) == len(found)
+    assert set(found) <= set(exact)
+    if sum(World(seed).capacity) >= 500:
+        assert sorted(found) == sorted(exact)
+    state.ledger.check()
+    recall = state.ledger.recall
+    assert recall is not None
+    assert recall.estimate == pytest.approx(len(found) / len(exact) if exact else 1.0)
+    assert np.isfinite(state.stage(BoundedJoin).memory.slots.priority).all()
+
+
 @pytest.mark.uncompiled
 @pytest.mark.parametrize("name", short(PAIRS))
 def test_differential_twin(name: str) -> None:
-    """The engine stores, drops and joins what the twin does, newest partners first."""
+    """The engine stores, drops and joins what the twin does, newest partners first.
+
+    However the input is cut, and if every state is written down and read back.
+    """
     ours, twin = PAIRS[name]
-    for seed in fewer(range(60)):
+    for seed in fewer(range(48)):
         world = World(seed)
         capacity = sum(world.capacity) if world.unified else world.capacity
         expected = simulate(world.arrivals, world.joins, capacity, twin, seed=3)
-        found, state = run(world, ours, pieces=world.dice.choice([1, 2, 7]))
+        pieces, restored = world.dice.choice([1, 2, 7]), world.dice.random() < 0.5
+        found, state = run(world, ours, pieces, restored)
         assert sorted(found) == sorted(expected.results), f"seed {seed}"
         if len(world.joins) == 1:
             assert found == expected.results, f"seed {seed}"
@@ -205,39 +237,25 @@ def test_differential_twin(name: str) -> None:
         shed = sum(1 for seq, gone in expected.decisions if seq == gone)
         assert sum(count.shed for count in counts) == shed, f"seed {seed}"
         assert sum(count.evicted for count in counts) == len(expected.decisions) - shed
+        check_run(seed, found, state)
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("name", short(FOR_SETS))
+@pytest.mark.parametrize("name", short([*WITHOUT_A_TWIN, "prob"]))
 def test_batch_split_and_recovery_leave_no_trace(name: str) -> None:
-    """However the input is cut, and if every state is written down and read back: the same."""
+    """However the input is cut, and if every state is read back: the whole ledger is the same.
+
+    Of policies that have a twin on sets one is enough: the twin knows of no batches.
+    """
     policy = resolve(Keep(name))
-    for seed in fewer(range(200, 208)):
+    for seed in fewer(range(200, 212)):
         whole, one = run(World(seed), policy, pieces=1)
         parts, other = run(World(seed), policy, pieces=9)
         again, third = run(World(seed), policy, pieces=9, restored=True)
         assert sorted(whole) == sorted(parts) == sorted(again), f"seed {seed}"
         assert stored_seqs(one) == stored_seqs(other) == stored_seqs(third), f"seed {seed}"
         assert one.ledger.as_dict() == other.ledger.as_dict() == third.ledger.as_dict()
-
-
-@pytest.mark.uncompiled
-@pytest.mark.parametrize("name", short(FOR_SETS))
-def test_exact_when_it_fits_and_a_subset_when_not(name: str) -> None:
-    policy = resolve(Keep(name))
-    for seed in fewer(range(300, 312)):
-        world = World(seed)
-        exact = simulate(world.arrivals, world.joins, 10**6, TWINS["fifo"]()).results
-        found, state = run(world, policy, pieces=3)
-        assert len(set(found)) == len(found)
-        assert set(found) <= set(exact)
-        if sum(world.capacity) >= 500:
-            assert sorted(found) == sorted(exact)
-        state.ledger.check()
-        recall = state.ledger.recall
-        assert recall is not None
-        assert recall.estimate == pytest.approx(len(found) / len(exact) if exact else 1.0)
-        assert np.isfinite(state.stage(BoundedJoin).memory.slots.priority).all()
+        check_run(seed, whole, one)
 
 
 def shop(kind: str, rows: int, seed: int) -> list[pa.Table]:

@@ -1,7 +1,7 @@
-"""One Spark session for all tests here, in one worker process.
+"""One Spark session for all tests here that one worker process runs.
 
-Under ``pytest -n 2 --dist loadgroup`` every test of this folder goes to the same worker: a second
-JVM would only take the first one's cores.
+``tests/conftest.py`` says which worker that is: those with drivers of their own go to another one,
+so that both are done at about the same time.
 """
 
 from __future__ import annotations

@@ -82,7 +82,8 @@ def test_oracle_bad_text_and_restarts(seed: int, runner: Callable[[], Runner]) -
         lengths = [end - begin for begin, end in zip([0, *cuts], cuts, strict=False)]
         columns = [dict(zip(SCHEMA.names, row, strict=True)) for row in drawn]
         write_stream(spark.input / name, pa.Table.from_pylist(columns, SCHEMA), lengths)
-    roomy = bf.shed(memory=bf.tuples(10_000), keep="fifo")
+    memory = bf.tuples(10_000) if seed % 2 else "64 MB"
+    roomy = bf.shed(memory=memory, keep=("fifo", "prob", "gain", "gdj")[seed // 2 % 4])
     buckets, overload = dice.choice([1, 2, 5]), dice.choice(["block", roomy])
     for files in (dice.randint(1, FILES - 1), FILES):
         spark.show(files)

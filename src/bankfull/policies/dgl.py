@@ -21,10 +21,11 @@ _WORTH, _SINCE, _CREDITED = range(3)
 
 
 class DglState(NamedTuple):
-    """What the kernel runs."""
+    """What the kernel runs; ``longest`` is the longest window, in which priorities fade."""
 
     gain: float
     fading: float
+    longest: float
     spans: Float64
 
 
@@ -35,9 +36,9 @@ class Dgl(Policy):
 
     Reference: Ojewole, Zhu, Hou, section 4.3.4. Deviations: the paper prints neither constant.
     ``gain`` is the factor of the gain (importance x partners x share of life left); ``decay`` is
-    what is left of a priority after a whole window without output. Priorities fade lazily: the
-    logarithm of the worth, moved by the time of its last change, keeps their order without a pass
-    over the buffer.
+    what is left of a priority after a whole window without output, the longest one where windows
+    differ. Priorities fade lazily: the logarithm of the worth, moved by the time of its last
+    change, keeps their order without a pass over the buffer, as long as all fade alike.
     Cost: partners times the logarithm of the buffer.
     """
 
@@ -50,13 +51,15 @@ class Dgl(Policy):
         check("dgl", "decay", self.decay, 1e-12, 1.0 - 1e-12)
 
     def start(self, shape: Shape) -> DglState:
-        return DglState(float(self.gain), log(self.decay), np.array(shape.spans, np.float64))
+        spans = np.array(shape.spans, np.float64)
+        longest = shape.scale if shape.scale > 0.0 else float(spans.max())  # of rows: no end
+        return DglState(float(self.gain), log(self.decay), longest, spans)
 
 
 @rule(hooks.enter, DglState)
 def _enter(policy: DglState, memory: Memory, slot: int, time: int) -> None:
     slots = memory.slots
-    windows = time / policy.spans[memory.slots[slot].stream]
+    windows = time / policy.longest
     slots[slot].notes[_WORTH] = slots[slot].importance
     slots[slot].notes[_SINCE] = windows
     slots[slot].notes[_CREDITED] = -1.0
@@ -70,9 +73,8 @@ def _matched(policy: DglState, memory: Memory, slot: int, time: int) -> bool:
     if slots[slot].notes[_CREDITED] == current:
         return False
     slots[slot].notes[_CREDITED] = current
-    span = policy.spans[memory.slots[slot].stream]
-    windows = time / span
-    left = 1.0 - (time - memory.slots[slot].time) / span
+    windows = time / policy.longest
+    left = 1.0 - (time - memory.slots[slot].time) / policy.spans[memory.slots[slot].stream]
     gain = policy.gain * slots[slot].importance * float(partners_stored(memory, slot)) * left
     if gain == 0.0:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping
@@ -88,4 +89,6 @@ class LearnedAge(_Ages):
         self.reached[x.stream] = [count / 2 for count in reached]
 
     def _slice(self, u: Arrival, memory: Memory) -> int:
-        return min(memory.age(u) * SLICES // max(memory.span(u), 1), SLICES - 1)
+        """Return the slice of a tuple's age; without a length in time the window has but one."""
+        life = max(memory.span(u), 1)
+        return 0 if math.isinf(life) else min(int(memory.age(u) * SLICES // life), SLICES - 1)

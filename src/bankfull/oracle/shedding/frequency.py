@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from bankfull.oracle.shedding.memory import Arrival, Memory
@@ -34,7 +35,14 @@ class Prob(Policy):
 
 @dataclass
 class Life(Policy):
-    """Likewise, times the life that is left; the life of a tuple is its stream's largest window."""
+    """Likewise, times the life that is left; the life of a tuple is its stream's largest window.
+
+    A window of rows has no length in time: next to a life without an end all others are nothing,
+    and of two such lives the count alone decides.
+    """
 
     def priority(self, u: Arrival, memory: Memory) -> Standing:
-        return (memory.frequency(u) * (memory.span(u) - memory.age(u)),)
+        count, life = memory.frequency(u), memory.span(u)
+        if count > 0 and math.isinf(life):
+            return (1, count)
+        return (0, count * (life - memory.age(u)) if count > 0 else 0)

@@ -57,7 +57,9 @@ class Dgl(Policy):
     makes it decay for the time since it last changed, then adds gain × importance × m × (share of
     life left); further results of that turn add nothing. m is what is stored then: the present
     tuple, which makes the result, is not counted. A life of 0 has no share left. A gain of nothing
-    leaves worth and time as they are, which orders the same and does not round.
+    leaves worth and time as they are, which orders the same and does not round. ``decay`` is what
+    is left after one unit of time, of any tuple. A window of rows has no length in time: there all
+    of life is always left, and if all windows are of rows nothing decays.
 
     Candidates are compared by log(worth) - changed × log(decay), which orders them as if all had
     decayed to the same time; worth 0 or less comes first. float64, evaluated as written below,
@@ -85,13 +87,19 @@ class Dgl(Policy):
             return
         self.gained.add(u.seq)
         life, m = memory.span(u), memory.matches(u)
-        gain = self.gain * u.importance * m * (life - memory.age(u)) / life if life > 0 else 0.0
+        left = 1.0 if math.isinf(life) else (life - memory.age(u)) / life if life > 0 else 0.0
+        gain = self.gain * u.importance * m * left
         if gain == 0:
             return
-        self.worth[u.seq] *= self.decay ** float(memory.now - self.changed[u.seq])
+        self.worth[u.seq] *= self._decay(memory) ** float(memory.now - self.changed[u.seq])
         self.worth[u.seq] += gain
         self.changed[u.seq] = memory.now
 
     def priority(self, u: Arrival, memory: Memory) -> Standing:
         worth, changed = self.worth[u.seq], self.changed[u.seq]
-        return (math.log(worth) - changed * math.log(self.decay) if worth > 0 else -math.inf,)
+        since = changed * math.log(self._decay(memory))
+        return (math.log(worth) - since if worth > 0 else -math.inf,)
+
+    def _decay(self, memory: Memory) -> float:
+        ends = any(math.isfinite(span) for join in memory.joins for span in join.spans)
+        return self.decay if ends else 1.0

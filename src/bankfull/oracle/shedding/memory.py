@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,8 @@ class Arrival:
     ``keys`` holds one key a join of the query; None is a null key, or a join that the tuple's
     stream does not take part in; a join on sets has a set there, or items with their weights.
     ``importance`` is finite. ``weighed`` is False where the stream has no importance: the tuple is
-    worth 1 to a policy, and does not count in the importance of a result.
+    worth 1 to a policy, and does not count in the importance of a result. ``size`` is what storing
+    it takes of the budget, beside its keys: 1 in tuples; in bytes see ``sizes.py``.
     """
 
     stream: int
@@ -23,25 +25,39 @@ class Arrival:
     importance: float
     seq: int
     weighed: bool = True
+    size: int = 1
 
 
 @dataclass(frozen=True)
 class JoinSpec:
     """An equality join: ``spans[i]`` is how long a tuple of ``streams[i]`` stays joinable in it.
 
-    Join number k of a query compares the tuples' key number k.
+    A window of n rows has an infinite span and n in ``rows``, which is infinite for windows of
+    time (and need not be given where all are). Join number k of a query compares the tuples' key
+    number k.
     """
 
     streams: tuple[int, ...]
-    spans: tuple[int, ...]
+    spans: tuple[float, ...]
+    rows: tuple[float, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         assert len(self.streams) == len(self.spans) >= 2, self
         assert len(set(self.streams)) == len(self.streams), f"a stream joined with itself: {self}"
+        assert len(self.rows) in (0, len(self.streams)), self
 
-    def span(self, stream: int) -> int:
-        """Return the window of one of the streams."""
+    def span(self, stream: int) -> float:
+        """Return the window of one of the streams, infinite if it is one of rows."""
         return self.spans[self.streams.index(stream)]
+
+    def most(self, stream: int) -> float:
+        """Return the window of one of the streams in rows, infinite if it is one of time."""
+        return self.rows[self.streams.index(stream)] if self.rows else math.inf
+
+    def keys_of(self, x: Arrival, number: int) -> list[Any]:
+        """Return what a tuple is found by in this join, as number ``number``: one key, or none."""
+        joined = x.stream in self.streams and x.keys[number] is not None
+        return [x.keys[number]] if joined else []
 
     def alike(self, x: Arrival, u: Arrival, number: int) -> bool:
         """Say whether two keys that are not None agree."""
@@ -59,11 +75,16 @@ class Memory:
     ``history`` is every tuple processed so far, dropped ones among them, the present one last.
     ``stored`` is in order of arrival. The present tuple is in ``history`` from the start of its
     turn and in ``stored`` only from the end of it: until then no stored tuple counts it as a match.
+
+    ``capacity`` is in the unit of the tuples' sizes. ``key_sizes``: what a key of each join takes,
+    0 where the budget is one of tuples. ``places``: how many tuples fit at most.
     """
 
     joins: Sequence[JoinSpec]
     capacity: Sequence[int] | int
     seed: int
+    key_sizes: Sequence[int]
+    places: int
     history: list[Arrival] = field(default_factory=list)
     stored: list[Arrival] = field(default_factory=list)
 
@@ -83,9 +104,26 @@ class Memory:
         """Return how long ago a tuple arrived."""
         return self.now - x.time
 
-    def span(self, x: Arrival) -> int:
-        """Return how long a tuple lives: the largest window of its stream in any join."""
+    def after(self, x: Arrival) -> int:
+        """Return how many tuples of its stream came after a tuple and before the present one."""
+        return sum(u.stream == x.stream and u.seq > x.seq for u in self.history[:-1])
+
+    def span(self, x: Arrival) -> float:
+        """Return how long a tuple lives: the largest window of its stream in any join.
+
+        Infinite if a window of the stream is one of rows, which has no length in time.
+        """
         return max(join.span(x.stream) for join in self.joins if x.stream in join.streams)
+
+    def in_window(self, x: Arrival, join: JoinSpec) -> bool:
+        """Say whether a tuple is still in its window of a join."""
+        most = join.most(x.stream)
+        stayed = math.isinf(most) or self.after(x) < most  # to count takes long
+        return stayed and self.age(x) <= join.span(x.stream)
+
+    def expired(self, x: Arrival) -> bool:
+        """Say whether a tuple has left its window of every join."""
+        return not any(self.in_window(x, join) for join in self.joins if x.stream in join.streams)
 
     # -------------------------------------------------------------------------------- buffers
 
@@ -97,10 +135,33 @@ class Memory:
         """Return what is stored in the buffer that a tuple belongs to."""
         return [u for u in self.stored if self.together(u, x)]
 
-    def room(self, x: Arrival) -> int:
-        """Return how many more tuples the buffer of a tuple can take."""
-        size = self.capacity if isinstance(self.capacity, int) else self.capacity[x.stream]
-        return size - len(self.buffer(x))
+    def size(self, x: Arrival) -> int:
+        """Return the capacity of the buffer that a tuple belongs to."""
+        return self.capacity if isinstance(self.capacity, int) else self.capacity[x.stream]
+
+    def taken(self, tuples: Sequence[Arrival]) -> int:
+        """Return what tuples take together: a key is paid for once in each stream that holds it."""
+        held = {
+            (number, u.stream, key)
+            for u in tuples
+            for number, join in enumerate(self.joins)
+            for key in join.keys_of(u, number)
+        }
+        return sum(u.size for u in tuples) + sum(self.key_sizes[number] for number, _, _ in held)
+
+    def fits(self, x: Arrival) -> bool:
+        """Say whether a newcomer fits beside what is stored in its buffer."""
+        return self.taken([*self.buffer(x), x]) <= self.size(x)
+
+    def share(self, x: Arrival) -> float:
+        """Return what a tuple takes, if those of its stream who hold a key each pay their part."""
+        total = float(x.size)
+        for number, join in enumerate(self.joins):
+            for key in join.keys_of(x, number):
+                holders = [u for u in self.stored if u.stream == x.stream]
+                count = sum(key in join.keys_of(u, number) for u in holders)
+                total += self.key_sizes[number] / max(count, 1)
+        return total
 
     # --------------------------------------------------------------------------------- counts
 

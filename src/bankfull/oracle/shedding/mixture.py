@@ -35,6 +35,13 @@ class Gain(Policy):
     a result with a tuple of o). Importance is known by class, a quarter of a power of two wide; it
     is the tuple's own until the first tables.
 
+    All that is divided by what the tuple takes of the budget: its size, and its part of each of its
+    keys, by the number of stored ones of its stream that hold it (at least 1).
+
+    Time is in windows: the longest that has a length in time. If all are of rows, time is the
+    number of tuples that came, one more from the end of a tuple's search on, in units of the
+    longest window times the number of streams; nobody has an age then.
+
     A priority is noted when a tuple asks for a place, and then also that of the newest stored one
     of its stream and key, for each join. A full buffer looks at the tuple with the smallest note
     and notes it again until it stays the smallest, eight times at most; of those looked at the
@@ -66,6 +73,7 @@ class Gain(Policy):
         self.worth: dict[tuple[int, int | None], float] = {}
         self.hand: tuple[int, int | None] = (0, None)
         self.turns = 0
+        self.searched = 0
         self.known: dict[tuple[int, int, int], list[float]] = {}
 
     # ------------------------------------------------------------------------------- the turn
@@ -85,12 +93,15 @@ class Gain(Policy):
         self.found[u.stream, self._age(u, memory)] += 1
 
     def offered(self, x: Arrival, memory: Memory) -> None:
+        self._search_is_over(x)
         self._note(x, memory)
         for older in self._older(x, memory):
             self._note(older[0], memory)
-        if memory.room(x) > 0:
-            return
+
+    def pressed(self, x: Arrival, memory: Memory) -> None:
         looked = []
+        if not memory.buffer(x):
+            return
         for _ in range(MOST):
             first = self._first(x, memory)
             self._note(first, memory)
@@ -111,6 +122,8 @@ class Gain(Policy):
         self._move_on(memory)
 
     def settled(self, x: Arrival, memory: Memory) -> None:
+        self._search_is_over(x)
+        self._move_on(memory)
         for _ in range(min(LOOKS, len(memory.stored))):
             u = self._at_hand(memory)
             self._note(u, memory)
@@ -124,7 +137,7 @@ class Gain(Policy):
 
     def _note(self, u: Arrival, memory: Memory) -> None:
         index = self.index.get((u.stream, self._age(u, memory)), 1.0)
-        self.notes[u.seq] = self._earns(u, memory) * index
+        self.notes[u.seq] = self._earns(u, memory) * index / memory.share(u)
 
     def _older(self, x: Arrival, memory: Memory) -> list[list[Arrival]]:
         """Return, for each join, older tuples of the same stream and key, if any, newest first."""
@@ -253,14 +266,31 @@ class Gain(Policy):
         counted = [middle(one) for one in (own, other) if one is not None]
         return self.combine(*counted) if len(counted) == 2 else sum(counted) or 1.0
 
-    def _now(self, memory: Memory) -> float:
-        return memory.now / self._window(memory)
+    def _search_is_over(self, x: Arrival) -> None:
+        if self.searched <= x.seq:
+            self.searched = x.seq + 1
+            self.known = {}
 
-    def _window(self, memory: Memory) -> int:
-        return max(span for join in memory.joins for span in join.spans)
+    def _now(self, memory: Memory) -> float:
+        window = self._window(memory)
+        if window is not None:
+            return memory.now / window
+        longest = max(most for join in memory.joins for most in join.rows)
+        return self.searched / (longest * len(self._streams(memory)))
+
+    def _window(self, memory: Memory) -> float | None:
+        """Return the longest life that a stream's tuples have, or None if all are without end."""
+        lives = [
+            max(join.span(s) for join in memory.joins if s in join.streams)
+            for s in self._streams(memory)
+        ]
+        ending = [life for life in lives if math.isfinite(life)]
+        return max(1.0, *ending) if ending else None
 
     def _age(self, u: Arrival, memory: Memory) -> int:
         window = self._window(memory)
+        if window is None:
+            return 0
         return min(int((memory.now / window - u.time / window) * AGES), AGES - 1)
 
     def _streams(self, memory: Memory) -> list[int]:

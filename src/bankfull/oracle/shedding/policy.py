@@ -17,9 +17,9 @@ class Policy(Protocol):
 
     ``left(u)`` for each stored tuple that expires; ``arrived(x)`` once, after expiry and before the
     search; ``matched(u)`` for each stored member of each result; ``offered(x)`` when x asks for a
-    place; ``priority(u)`` for each candidate, if x's buffer is full; ``left(u)`` for a stored
-    victim; ``inserted(x)`` if x is to be stored, when the victim has left and x is not in yet;
-    ``settled(x)`` at the end.
+    place; while there is none, ``pressed(x)``, ``priority(u)`` for each candidate, and ``left(u)``
+    for a stored victim; ``inserted(x)`` if x is to be stored, when all victims have left and x is
+    not in yet; ``settled(x)`` at the end.
     A twin subclasses this and overrides what it needs: all but ``priority`` do nothing by default.
     """
 
@@ -44,6 +44,10 @@ class Policy(Protocol):
 
     def offered(self, x: Arrival, memory: Memory) -> None:
         """Take note that a tuple asks for a place, of which there may be none."""
+        return
+
+    def pressed(self, x: Arrival, memory: Memory) -> None:
+        """Take note that somebody has to go for a tuple, once for each who does."""
         return
 
     @abstractmethod

@@ -17,11 +17,11 @@ from bankfull.oracle.shedding.policy import Policy, Standing
 
 @dataclass
 class _Naming(Policy):
-    """Names one stored tuple a turn, the first time that it is asked in it."""
+    """Names one stored tuple, each time that somebody has to go."""
 
     competes: ClassVar[bool] = False
 
-    named: tuple[int, Arrival] | None = field(init=False, repr=False, default=None)
+    named: Arrival | None = field(init=False, repr=False, default=None)
 
     def begin(self) -> None:
         self.named = None
@@ -30,11 +30,11 @@ class _Naming(Policy):
     def choose(self, x: Arrival, memory: Memory) -> Arrival:
         """Return who has to leave the buffer of a newcomer; may take note of having been asked."""
 
+    def pressed(self, x: Arrival, memory: Memory) -> None:
+        self.named = self.choose(x, memory) if memory.buffer(x) else None
+
     def priority(self, u: Arrival, memory: Memory) -> Standing:
-        x = memory.history[-1]
-        if self.named is None or self.named[0] != x.seq:
-            self.named = (x.seq, self.choose(x, memory))
-        return (0,) if u is self.named[1] else (1,)
+        return (0,) if u is self.named else (1,)
 
 
 def _which(x: Arrival, memory: Memory) -> int:
@@ -83,7 +83,8 @@ class S3Fifo(_Naming):
     used; otherwise the head of the main queue goes if unused, and to its tail with one use less if
     used. At most three uses count. A tuple that leaves from the small queue, evicted or expired,
     leaves a ghost of its stream and key (its first, of several joins) for as many arrivals as the
-    memory has places; a newcomer that has a ghost enters the main queue.
+    memory has places (in bytes: as it is thought to have); a newcomer that has a ghost enters the
+    main queue.
     """
 
     small: float = 0.1
@@ -113,9 +114,8 @@ class S3Fifo(_Naming):
             self.uses[head.seq] = 0 if on_trial else self.uses[head.seq] - 1
 
     def inserted(self, x: Arrival, memory: Memory) -> None:
-        places = memory.capacity if isinstance(memory.capacity, int) else sum(memory.capacity)
         since = self.ghosts.get(self._name(x))
-        recent = since is not None and len(memory.history) - since <= places
+        recent = since is not None and len(memory.history) - since <= memory.places
         (self.main if recent else self.trial)[_which(x, memory)].append(x)
 
     def left(self, u: Arrival, memory: Memory) -> None:
@@ -126,8 +126,7 @@ class S3Fifo(_Naming):
         trial.remove(u)
         if self._name(u) is not None:
             # Who expired left ahead of the present arrival, who was evicted left behind it.
-            expired = memory.age(u) > memory.span(u)
-            self.ghosts[self._name(u)] = len(memory.history) - expired
+            self.ghosts[self._name(u)] = len(memory.history) - memory.expired(u)
 
     def _name(self, u: Arrival) -> object:
         """Return stream, join and key, for the first join that has a key; None without one."""

@@ -16,6 +16,16 @@ class SetJoin(JoinSpec):
 
     predicate: Predicate
 
+    def keys_of(self, x: Arrival, number: int) -> list[Any]:
+        """Return the items of a tuple's set; the empty set is found by one that stands for it.
+
+        Where sets must have something in common, the empty set is found by nothing.
+        """
+        if x.stream not in self.streams or x.keys[number] is None:
+            return []
+        common = isinstance(self.predicate, Overlap | Similar)
+        return list(x.keys[number]) or ([] if common else [None])
+
     def alike(self, x: Arrival, u: Arrival, number: int) -> bool:
         left, right = (x, u) if x.stream == self.streams[0] else (u, x)
         return matches(self.predicate)(left.keys[number], right.keys[number])

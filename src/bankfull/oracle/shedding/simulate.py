@@ -2,7 +2,8 @@
 
 The turn of tuple x of stream s at time t:
 
-1. *Expire*: stored tuples u with t - u.time > (largest window of u's stream in any join) leave.
+1. *Expire*: stored tuples that have left their window of every join leave: a span of time, or as
+   many rows of their own stream.
 2. *Probe*: for every join of s, in query order: x with one stored tuple of every other stream of
    the join, all with x's key (or whose sets agree with x's), each in its own window of that join.
    Newest first; with several
@@ -10,11 +11,11 @@ The turn of tuple x of stream s at time t:
 3. *Credit*: for every result, in the order found, the policy sees each stored member, in the
    join's stream order.
 4. *Sample*: x is dropped where its draw with seed + 1 is below ``sample``. Room does not save it.
+   So is a tuple that takes more than the whole of its buffer.
 5. *Admit*: if x's buffer has room, x is stored. If not, the candidate with the smallest
    (priority, ties, seq) is dropped: any tuple of the buffer, and x itself where the policy
-   ``competes``. No candidate at all (no capacity, no competition): x is dropped.
-
-Windows are time windows, budgets are tuples: rows and bytes have no twin.
+   ``competes``. No candidate at all (no capacity, no competition): x is dropped. In bytes that may
+   have to be done several times; x stands where it stood the first time, whoever went since.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dataclasses import dataclass, field
 
 from bankfull.oracle.shedding.draws import uniform
 from bankfull.oracle.shedding.memory import Arrival, JoinSpec, Memory, agree
-from bankfull.oracle.shedding.policy import Policy
+from bankfull.oracle.shedding.policy import Policy, Standing
 
 
 @dataclass
@@ -51,17 +52,25 @@ def simulate(
     *,
     seed: int = 0,
     sample: float = 0.0,
+    key_sizes: Sequence[int] | None = None,
+    places: int | None = None,
 ) -> Trace:
     """Join within a capacity: a number is one buffer for all, a sequence one a stream.
+
+    It is in tuples, unless ``key_sizes`` says what a key of each join takes in bytes; then
+    ``places`` says how many tuples the budget is thought to hold at most.
 
     The policy starts afresh and keeps what it noted, for whoever wants to read it afterwards.
     """
     _check(arrivals, joins)
-    memory, trace = Memory(joins, capacity, seed), Trace()
+    if places is None:
+        places = capacity if isinstance(capacity, int) else sum(capacity)
+    memory = Memory(joins, capacity, seed, key_sizes or [0] * len(joins), places)
+    trace = Trace()
     policy.begin()
     for x in arrivals:
         memory.history.append(x)
-        for u in [u for u in memory.stored if memory.age(u) > memory.span(u)]:
+        for u in [u for u in memory.stored if memory.expired(u)]:
             _leave(u, memory, policy)
         policy.arrived(x, memory)
         for number, members in _found(x, memory):
@@ -69,16 +78,12 @@ def simulate(
             for u in members:
                 if u is not x:
                     policy.matched(u, memory)
-        sampled = uniform(seed + 1, x.seq) < sample
-        victim = x if sampled else _victim(x, memory, policy)
-        if victim is not None:
-            trace.decisions.append((x.seq, victim.seq))
-        if victim is not x:
-            if victim is not None:
-                _leave(victim, memory, policy)
+        dropped = [x] if uniform(seed + 1, x.seq) < sample else _admit(x, memory, policy)
+        trace.decisions += [(x.seq, u.seq) for u in dropped]
+        if x not in dropped:
             policy.inserted(x, memory)
             memory.stored.append(x)
-        assert memory.room(x) >= 0, f"tuple {x.seq} broke the budget"
+        assert memory.taken(memory.buffer(x)) <= memory.size(x), f"tuple {x.seq} broke the budget"
         policy.settled(x, memory)
     trace.stored = [u.seq for u in memory.stored]
     return trace
@@ -108,16 +113,30 @@ def _partners(number: int, stream: int, x: Arrival, memory: Memory) -> list[Arri
     return [
         u
         for u in reversed(memory.stored)
-        if u.stream == stream and agree(number, join, x, u) and memory.age(u) <= join.span(stream)
+        if u.stream == stream and agree(number, join, x, u) and memory.in_window(u, join)
     ]
 
 
-def _victim(x: Arrival, memory: Memory, policy: Policy) -> Arrival | None:
+def _admit(x: Arrival, memory: Memory, policy: Policy) -> list[Arrival]:
+    """Make room for a newcomer; returns who was dropped, the newcomer last if it does not stay."""
+    if memory.taken([x]) > memory.size(x):
+        return [x]
     policy.offered(x, memory)
-    if memory.room(x) > 0:
-        return None
-    candidates = memory.buffer(x) + ([x] if policy.competes else [])
-    return min(candidates, key=lambda u: (*policy.priority(u, memory), u.seq), default=x)
+    dropped: list[Arrival] = []
+    own: Standing | None = None
+    while not memory.fits(x):
+        policy.pressed(x, memory)
+        standing = {u.seq: (*policy.priority(u, memory), u.seq) for u in memory.buffer(x)}
+        if policy.competes:
+            own = own or (*policy.priority(x, memory), x.seq)
+            standing[x.seq] = own
+        first = min(standing, key=lambda seq: standing[seq], default=x.seq)
+        victim = next(u for u in [x, *memory.stored] if u.seq == first)
+        dropped.append(victim)
+        if victim is x:
+            break
+        _leave(victim, memory, policy)
+    return dropped
 
 
 def _check(arrivals: Sequence[Arrival], joins: Sequence[JoinSpec]) -> None:
