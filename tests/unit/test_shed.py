@@ -311,9 +311,6 @@ def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str
     assert "'importance'" in capsys.readouterr().out
 
 
-@pytest.mark.xfail(
-    reason="kernels/bounded/shedjoin.py:_expire knows one window a stream, not one a join"
-)
 def test_who_has_left_windows_of_both_kinds_expires() -> None:
     """Stream b has a window of time in one join and of rows in another; 6 of its tuples matter."""
     rows = pa.table({"t": range(100), "k": [n % 5 for n in range(100)]})

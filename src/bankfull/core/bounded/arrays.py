@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.codes import keys
-from bankfull.core.plan import JoinPlan, Plan
+from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.store.log import Log
 from bankfull.kernels.bounded import memory as m
 from bankfull.kernels.bounded.matches import Arrivals, Output
@@ -60,6 +60,11 @@ def about_streams(plan: Plan, own: bool) -> Any:
         sides = [(j, j.streams.index(position)) for j in plan.joins if position in j.streams]
         about[position].span = max(join.span[side] for join, side in sides)
         about[position].rows = max(join.rows[side] for join, side in sides)
+        # A window by time asks for no number of rows, and one by rows for no time.
+        spans = [join.span[side] for join, side in sides if join.span[side] < NEVER]
+        rows = [join.rows[side] for join, side in sides if join.rows[side] < NEVER]
+        about[position].needed_span = max(spans, default=-1)
+        about[position].needed_rows = max(rows, default=0)
         about[position].own_buffer = position if own else 0
         about[position].weighed = plan.shed is not None and plan.shed.importance[position] >= 0
     return about

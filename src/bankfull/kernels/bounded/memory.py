@@ -65,6 +65,12 @@ class Memory(NamedTuple):
 
 
 @inlined
+def has_left(about: Records, age: int, after: int) -> bool:
+    """Tell whether no window holds a tuple of this age, with so many of its stream ``after`` it."""
+    return age > about.needed_span and after >= about.needed_rows  # type: ignore[no-any-return]
+
+
+@inlined
 def goes_before(memory: Memory, a: int, b: int) -> bool:
     """Tell whether tuple a is dropped before tuple b."""
     return _goes_before(memory.slots, a, b)

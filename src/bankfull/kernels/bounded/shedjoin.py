@@ -35,6 +35,7 @@ from bankfull.kernels.bounded.memory import (
     Memory,
     draw,
     goes_before,
+    has_left,
     link,
     listed,
     on_keys,
@@ -56,9 +57,8 @@ def _expire(policy: Any, memory: Memory, t: int) -> None:
         about = memory.streams[stream]
         while about.oldest >= 0:
             oldest = about.oldest
-            aged = t - memory.slots[oldest].time > about.span
-            passed = about.arrived - memory.slots[oldest].nth - 1 >= about.rows
-            if not (aged or passed):
+            after = about.arrived - memory.slots[oldest].nth - 1
+            if not has_left(about, t - memory.slots[oldest].time, after):
                 break
             about.expired += 1 - memory.slots[oldest].is_copy
             remove(policy, memory, oldest, t)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import withsets
 from bankfull.kernels.bounded.matches import Arrivals
-from bankfull.kernels.bounded.memory import NONE
+from bankfull.kernels.bounded.memory import NONE, has_left
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner
 from bankfull.kernels.hashing import GOLDEN
 from bankfull.kernels.predicates import EQUAL, has_stayed
@@ -107,8 +107,8 @@ def sweep(watch: Watch, bags: Any, room: int, streams: Records, t: int) -> None:
     for kept in range(slots):
         s = watch.kept[kept].stream
         if s >= 0:
-            aged = t - watch.kept[kept].time > streams[s].span
-            if aged or watch.came[s] - watch.kept[kept].nth - 1 >= streams[s].rows:
+            after = watch.came[s] - watch.kept[kept].nth - 1
+            if has_left(streams[s], t - watch.kept[kept].time, after):
                 _forget(watch, kept)
     if 2 * watch.now.held < room and withsets.filled(watch.sets, bags, -1, room) < 0.5:
         watch.chance[0] = min(1.0, 1.25 * watch.chance[0])
