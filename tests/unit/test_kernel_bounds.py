@@ -194,8 +194,8 @@ def test_a_part_of_a_budget_is_divided_whole(split: Any) -> None:
     [
         lambda index: _shorten(index.logs[0].times, "data"),
         lambda index: _shorten(index.codes[1], "data"),
-        lambda index: _shorten(index.results, "joined"),
-        lambda index: index.clock.cursor.__setitem__(0, 99),
+        lambda index: _shorten(index.rooms[0], "joined"),
+        lambda index: index.clocks[0].cursor.__setitem__(0, 99),
         lambda index: setattr(index, "table", index.table._replace(heads=index.table.heads[:3])),
         lambda index: _shorten(index.sides[0].items, "data"),
         lambda index: _shorten(index.sides[1].sizes, "data"),

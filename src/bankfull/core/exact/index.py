@@ -25,7 +25,8 @@ class Found(NamedTuple):
 class Index(Protocol):
     """The search structure of one join over the logs of its streams."""
 
-    clock: Clock
+    #: Where the threads that process the tuples stand, each in its part of them.
+    clocks: list[Clock]
     #: How large the hash table is, in bits. Comparisons are counted by its chains, so a restored
     #: index must have the size that it had, which follows from windows long past.
     bits: int
@@ -121,3 +122,15 @@ class Room:
     def found(self, count: int, compared: int, more: bool) -> Found:
         """Return the first ``count`` results."""
         return Found(self.numbers[:, :count], self.joined[:count], compared, more)
+
+
+def together(parts: list[Found]) -> Found:
+    """Return what several threads found as one, part after part."""
+    if len(parts) == 1:
+        return parts[0]
+    return Found(
+        np.concatenate([found.numbers for found in parts], axis=1),
+        np.concatenate([found.joined for found in parts]),
+        sum(found.compared for found in parts),
+        any(found.more for found in parts),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 
@@ -41,17 +42,20 @@ class Joined:
         sources: dict[str, Source],
         on_quarantine: OnQuarantine | None = None,
         batch_rows: int = BATCH_ROWS,
+        threads: int | None = None,
     ) -> None:
         self.plan = plan
         self.query = plan.query
         self.schema = plan.schema
+        #: How many threads a step may use: all cores, unless told otherwise.
+        self.threads = cores() if threads is None else threads
         #: Whether anything has been read from the sources.
         self.started = False
         self._sources = sources
         self._on_quarantine = on_quarantine
         self._batch_rows = batch_rows
         self._kept: dict[str, list[pa.RecordBatch]] = {}
-        self._state: State = start(plan)
+        self._state: State = start(plan, self.threads)
         self._late = LateRows(plan)
         self._open = {stream.name for stream in plan.streams}
         #: Streams whose source has nothing, and those of them asked since another gave a batch.
@@ -150,13 +154,13 @@ class Joined:
                 "over streams that go on from where the snapshot was taken"
             )
         operator, waiting = split_parts(data, self.schema)
-        self._state = restore(self.plan, operator)
+        self._state = restore(self.plan, operator, self.threads)
         self._ready = deque(waiting)
         self._restored = True
 
     def explain(self) -> str:
         """Describe what will run, in words."""
-        return explain(self.plan)
+        return explain(self.plan, self.threads)
 
     def __repr__(self) -> str:
         return f"<bankfull join\n{self.explain()}\n>"
@@ -240,6 +244,13 @@ class Joined:
                 room = KEPT_ROWS - sum(batch.num_rows for batch in kept)
                 if room > 0:
                     kept.append(rows.slice(0, room))
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _table(rows: pa.RecordBatch) -> pa.Table:
