@@ -3,7 +3,7 @@
 Families: *differential* (one thread against two and three, on invented cases) and *oracle* (with
 threads the result is still the exact one). Results are asked for in portions of random size, so
 that threads stop in the middle of their part, and the state goes through snapshots that another
-number of threads goes on from. A step as small as these would be left to one thread; here it is not.
+number of threads goes on from. Steps as small as these would be left to one thread; not here.
 """
 
 from __future__ import annotations

@@ -13,13 +13,14 @@ from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.core.workers import Workers
 from bankfull.kernels.exact.equijoin import (
-    BLOCK,
+    AHEAD,
     NOTHING,
     UNKEYED,
     Keyed,
+    Part,
     Table,
-    Work,
-    join,
+    join_many,
+    join_pairs,
     relink,
 )
 from bankfull.kernels.exact.merge import Clock
@@ -85,20 +86,23 @@ class EqualIndex:
 
     def _advance(self, part: int, most: int) -> Found:
         """Process a part; results whose codes agree but whose keys differ are dropped."""
-        clock, room, streams = self.clocks[part], self.rooms[part], len(self.logs)
+        clock, room = self.clocks[part], self.rooms[part]
         room.room(most)
         assert len(self.table.heads) == len(self.logs) << (64 - int(self.table.shift))
-        work = Work(
-            part,
-            len(self.clocks),
-            np.empty((BLOCK, streams), np.int64),
-            np.empty(BLOCK, np.int64),
-            np.empty(streams, np.int64),
-            room.numbers,
-            room.joined,
-        )
-        ahead = np.empty(streams, np.int64)
-        count, compared, full = join(self._stored(), clock, self.table, work, ahead)
+        own, out, joined = Part(part, len(self.clocks)), room.numbers, room.joined
+        sides = self._sides()
+        if len(sides) == 2:
+            left, right = sides
+            turns = np.empty((3, AHEAD), np.int64)
+            count, compared, full = join_pairs(
+                left, right, clock, self.table, own, turns, out, joined
+            )
+        else:
+            times, codes, links = (tuple(arrays) for arrays in zip(*sides, strict=True))
+            at = np.zeros(len(sides), np.int64)
+            count, compared, full = join_many(
+                times, codes, links, clock, self.table, own, out, joined, at
+            )
         if full and count == 0:
             return self._advance(part, 2 * room.joined.size)
         found = room.found(int(count), int(compared), full)
@@ -125,12 +129,11 @@ class EqualIndex:
         results = sum(room.numbers.nbytes + room.joined.nbytes for room in self.rooms)
         return int(self.table.heads.nbytes + results)
 
-    def _stored(self) -> Keyed:
-        return Keyed(
-            tuple(log.times.data for log in self.logs),
-            tuple(codes.data for codes in self.codes),
-            tuple(links.data for links in self.links),
-        )
+    def _sides(self) -> list[Keyed]:
+        return [
+            Keyed(log.times.data, codes.data, links.data)
+            for log, codes, links in zip(self.logs, self.codes, self.links, strict=True)
+        ]
 
     def _fit_table(self) -> None:
         """Keep about one bucket a tuple of the largest window."""
@@ -150,9 +153,10 @@ class EqualIndex:
         """Enter the tuples from ``starts`` up to the cursors in the chains."""
         if self.scan:
             return
-        for k, log in enumerate(self.logs):
+        streams = len(self.logs)
+        for k, (side, log) in enumerate(zip(self._sides(), self.logs, strict=True)):
             stop = int(self.clocks[0].cursor[k])
-            relink(self._stored(), self.table, k, log.lanes.base, starts[k], stop)
+            relink(side, self.table, k, streams, log.lanes.base, starts[k], stop)
 
     def _verify(self, found: Found) -> Found:
         """Compare the real keys: 64 bits may agree by chance, exact means exact."""

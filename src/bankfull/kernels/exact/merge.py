@@ -27,31 +27,22 @@ class Clock(NamedTuple):
     rows: Int64
 
 
-#: A ``span`` or ``rows`` of this much bounds nothing.
-UNBOUNDED = 2**63 - 1
-
-
 @inlined
-def next_turn(times: tuple[Int64, ...], clock: Clock, ahead: Int64) -> tuple[int, int]:
-    """Return the stream whose next tuple comes first, or -1, and how long it stays its turn.
-
-    ``ahead`` has the next tuple of every stream. Further tuples of the stream come before those of
-    all others while their times lie below the second number.
-    """
+def next_stream(times: tuple[Int64, ...], clock: Clock) -> int:
+    """Return the stream whose next tuple comes first, or -1 when all are processed."""
     chosen = -1
     earliest = 0
     for j in range(len(times)):
-        if ahead[j] < clock.end[j]:
-            t = times[j][ahead[j] - clock.base[j]]
+        if clock.cursor[j] < clock.end[j]:
+            t = times[j][clock.cursor[j] - clock.base[j]]
             if chosen < 0 or t < earliest or (t == earliest and clock.rank[j] < clock.rank[chosen]):
                 chosen = j
                 earliest = t
-    limit = UNBOUNDED
-    for j in range(len(times)):
-        if j != chosen and ahead[j] < clock.end[j]:
-            t = times[j][ahead[j] - clock.base[j]]
-            limit = min(limit, t + (clock.rank[chosen] < clock.rank[j]))
-    return chosen, limit
+    return chosen
+
+
+#: A ``span`` or ``rows`` of this much bounds nothing.
+UNBOUNDED = 2**63 - 1
 
 
 @inlined
