@@ -24,7 +24,7 @@ from bankfull.core.workers import Workers
 from bankfull.spec import Equal
 
 #: Results a kernel writes before they become a record batch; stays in the cache.
-_BLOCK = 1 << 15
+_BLOCK = 1 << 16
 
 
 class ExactJoin(Stage):

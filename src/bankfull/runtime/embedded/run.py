@@ -18,7 +18,7 @@ from bankfull.runtime.embedded.sources import Source
 from bankfull.telemetry.lateness import Lateness
 
 #: Rows read from a stream at a time; bounds memory, and keeps the working set in the cache.
-BATCH_ROWS = 1 << 15
+BATCH_ROWS = 1 << 16
 #: Quarantined rows kept for inspection, a stream; all are counted, all reach ``on_quarantine``.
 KEPT_ROWS = 10_000
 
@@ -143,7 +143,7 @@ class Joined:
         """
         self._check_readable()
         while self._state.pending:
-            self._take(step(self._state, Batch(), Budget()))
+            self._take(step(self._state, Batch(), Budget(BATCH_ROWS)))
         return join_parts(snapshot(self._state), list(self._ready), self.schema)
 
     def restore(self, data: bytes) -> None:
@@ -179,7 +179,7 @@ class Joined:
                 source.claim(self, name, self._restored)
             self.started = True
         if self._state.pending:
-            self._take(step(self._state, Batch(), Budget()))
+            self._take(step(self._state, Batch(), Budget(BATCH_ROWS)))
         elif self._open:
             self._read()
         else:
@@ -200,13 +200,13 @@ class Joined:
             self._source_error = self._source_error or error
         if rows is None:
             self._open.discard(name)
-            self._take(step(self._state, Batch(ended=frozenset([name])), Budget()))
+            self._take(step(self._state, Batch(ended=frozenset([name])), Budget(BATCH_ROWS)))
             return
         source = next(one for one in self._state.inputs if one.plan.name == name)
         reached, late = source.reached, self._state.ledger.streams[name].late
         self._hear(name)
         quiet = frozenset(self._quiet)
-        outcome = step(self._state, Batch({name: rows}, quiet=quiet), Budget())
+        outcome = step(self._state, Batch({name: rows}, quiet=quiet), Budget(BATCH_ROWS))
         if outcome.ledger.streams[name].late > late:
             self._late.note(source, rows, reached)
         self._take(outcome)
