@@ -33,14 +33,15 @@ class EqualIndex:
 
     The buckets of the table are divided over the ``workers``, each with a clock of its own. When
     nothing is left to do all clocks show the same, and the next rows may be divided otherwise: few
-    of them are processed by one thread.
+    of them are processed by one thread. ``clock`` is the first, from which the others are made.
     """
 
     def __init__(self, plan: JoinPlan, logs: list[Log], workers: Workers) -> None:
         self.plan = plan
         self.logs = logs
         self.workers = workers
-        self.clocks = [new_clock(plan, logs)]
+        self.clock = new_clock(plan, logs)
+        self.clocks = [self.clock]
         self.codes: list[Lane[np.uint64]] = [log.lanes.add(np.dtype(np.uint64)) for log in logs]
         self.links: list[Lane[np.int64]] = [log.lanes.add(np.dtype(np.int64)) for log in logs]
         self.exact = keys.is_exact(plan.types)
@@ -67,7 +68,7 @@ class EqualIndex:
 
     def advance(self, most: int) -> Found:
         """Process tuples, several parts of them at the same time."""
-        if all((clock.cursor == self.clocks[0].cursor).all() for clock in self.clocks):
+        if all((clock.cursor == self.clock.cursor).all() for clock in self.clocks):
             self._divide()
         parts = range(len(self.clocks))
         for clock in self.clocks:
@@ -77,7 +78,7 @@ class EqualIndex:
 
     def _divide(self) -> None:
         """Choose how many threads process the tuples that came."""
-        first = self.clocks[0]
+        first = self.clock
         rows = sum(log.lanes.end for log in self.logs) - int(first.cursor.sum())
         parts = 1 if self.scan else self.workers.share(rows)
         more = range(1, parts)
@@ -118,7 +119,7 @@ class EqualIndex:
 
     def link(self) -> None:
         """Link tuples that were processed elsewhere."""
-        cursors = zip(self.clocks[0].cursor, self.logs, strict=True)
+        cursors = zip(self.clock.cursor, self.logs, strict=True)
         starts = [max(int(cursor), log.lanes.start) for cursor, log in cursors]
         for clock in self.clocks:
             clock.cursor[:] = [log.lanes.end for log in self.logs]
@@ -155,7 +156,7 @@ class EqualIndex:
             return
         streams = len(self.logs)
         for k, (side, log) in enumerate(zip(self._sides(), self.logs, strict=True)):
-            stop = int(self.clocks[0].cursor[k])
+            stop = int(self.clock.cursor[k])
             relink(side, self.table, k, streams, log.lanes.base, starts[k], stop)
 
     def _verify(self, found: Found) -> Found:

@@ -25,8 +25,7 @@ class Found(NamedTuple):
 class Index(Protocol):
     """The search structure of one join over the logs of its streams."""
 
-    #: Where the threads that process the tuples stand, each in its part of them.
-    clocks: list[Clock]
+    clock: Clock
     #: How large the hash table is, in bits. Comparisons are counted by its chains, so a restored
     #: index must have the size that it had, which follows from windows long past.
     bits: int

@@ -46,8 +46,7 @@ class ExactJoin(Stage):
         """Store the rows whose turn has come."""
         if not turn.resumed:
             for join, index in zip(self.plan.joins, self.indexes, strict=True):
-                for clock in index.clocks:
-                    rewind(clock, self._logs(join))
+                rewind(index.clock, self._logs(join))
         for position, rows in turn.released.items():
             fresh = self._append(position, rows)
             turn.ledger.streams[self.plan.streams[position].name].inserted += fresh

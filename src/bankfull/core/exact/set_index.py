@@ -127,7 +127,6 @@ class SetIndex:
         self.plan = plan
         self.logs = logs
         self.clock = new_clock(plan, logs)
-        self.clocks = [self.clock]
         self.rule = _rule(plan)
         self.weighted = self.rule.kind == PRODUCT
         self.interner = sets.Interner()
