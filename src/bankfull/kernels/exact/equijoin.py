@@ -289,6 +289,11 @@ def _combinations(
     t = times[s][own - clock.base[s]]
     code = codes[s][own - clock.base[s]]
     bucket = bucket_of(code, table.shift)
+    if not table.scan:
+        # A stream without any tuple in the bucket leaves nothing to compare with the others.
+        for k in range(streams):
+            if k != s and table.heads[bucket * streams + k] < clock.low[k]:
+                return count, 0
     at[s] = own
     compared = 0
     j = 1 if s == 0 else 0
