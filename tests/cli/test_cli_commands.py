@@ -170,6 +170,7 @@ def test_bench_measures_every_workload() -> None:
     assert policies == {"fifo", "gdj", "gain"}
     assert {one for one in measured if one[0] != "shed"} == {
         ("equi", "bankfull"),
+        ("equi", "bankfull/2 threads"),
         ("equi", "duckdb"),
         ("equi", "pathway"),
         ("equi", "flink"),

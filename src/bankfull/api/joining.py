@@ -87,6 +87,7 @@ def join(
     on_quarantine: OnQuarantine | None = None,
     buckets: int | None = None,
     quarantine: str | None = None,
+    threads: int | None = None,
 ) -> Any:
     """Join two or more streams.
 
@@ -96,6 +97,8 @@ def join(
     integer times, or :func:`rows`. Arrow in: an iterator of record batches (:class:`Joined`) out.
     Spark DataFrames in, streaming or batch: a DataFrame out; ``buckets`` is over how many
     operators the work is divided there, ``quarantine`` a folder where bad and late rows go.
+    ``threads`` is over how many threads the keys of Arrow streams are divided (all cores without
+    it); results and ledger are the same with any number, the order of results is not.
 
     >>> import pyarrow as pa
     >>> orders = stream(pa.table({"t": [1, 5], "id": [7, 8]}), time="t", name="orders")
@@ -126,7 +129,8 @@ def join(
     )
     basic = None if basic_window is None else window(basic_window)
     query = Query(specs, (described,), basic, strict, shed_to)
-    return _plan(query, streams, on_quarantine, buckets=buckets, quarantine=quarantine)
+    settings = {"buckets": buckets, "quarantine": quarantine}
+    return _plan(query, streams, on_quarantine, threads, **settings)
 
 
 def joins(
@@ -135,6 +139,7 @@ def joins(
     on_quarantine: OnQuarantine | None = None,
     buckets: int | None = None,
     quarantine: str | None = None,
+    threads: int | None = None,
 ) -> Any:
     """Run several joins over shared streams in one operator that stores each tuple once.
 
@@ -171,7 +176,7 @@ def joins(
         _one_overload(queries, overload),
     )
     settings = {"buckets": buckets, "quarantine": quarantine}
-    return _plan(together, tuple(bound.values()), on_quarantine, **settings)
+    return _plan(together, tuple(bound.values()), on_quarantine, threads, **settings)
 
 
 def run(
@@ -181,6 +186,7 @@ def run(
     on_quarantine: OnQuarantine | None = None,
     buckets: int | None = None,
     quarantine: str | None = None,
+    threads: int | None = None,
 ) -> Any:
     """Run a query over its sources, by the names of their streams: what :func:`join` comes to.
 
@@ -209,7 +215,8 @@ def run(
         if name not in names:
             raise SpecError(f"sources= has {name!r}, which is no stream of the query")
     streams = tuple(_bound(spec, sources[spec.name]) for spec in query.streams)
-    return _plan(query, streams, on_quarantine, buckets=buckets, quarantine=quarantine)
+    settings = {"buckets": buckets, "quarantine": quarantine}
+    return _plan(query, streams, on_quarantine, threads, **settings)
 
 
 def _bound(spec: Stream, source: object) -> BoundStream:
@@ -219,13 +226,18 @@ def _bound(spec: Stream, source: object) -> BoundStream:
 
 
 def _plan(
-    query: Query, streams: tuple[BoundStream, ...], on_quarantine: OnQuarantine | None, **spark: Any
+    query: Query,
+    streams: tuple[BoundStream, ...],
+    on_quarantine: OnQuarantine | None,
+    threads: int | None,
+    **spark: Any,
 ) -> Any:
     """Hand the query to the runtime of its sources, and remember it for :func:`joins`."""
     if on_quarantine is not None:
         checks.function("on_quarantine", on_quarantine)
-    if spark.get("buckets") is not None:
-        checks.count("buckets", spark["buckets"])
+    for what, given in (("buckets", spark["buckets"]), ("threads", threads)):
+        if given is not None:
+            checks.count(what, given)
     frames = [_is_frame(given.source) for given in streams]
     if any(frames) and not all(frames):
         raise PlanError("some streams are Spark DataFrames and others Arrow: give all of one kind")
@@ -233,8 +245,11 @@ def _plan(
         raise PlanError("on_quarantine= is for Arrow streams: on Spark give quarantine=")
     if not all(frames) and spark["quarantine"] is not None:
         raise PlanError("quarantine= is for Spark: on Arrow streams give on_quarantine=")
-    make: Any = _plan_spark if all(frames) else _plan_embedded
-    planned = make(query, streams, spark if all(frames) else on_quarantine)
+    planned: Any
+    if all(frames):
+        planned = _plan_spark(query, streams, spark)
+    else:
+        planned = _plan_embedded(query, streams, on_quarantine, threads)
     planned._bankfull = (query, streams)
     return planned
 
@@ -252,14 +267,17 @@ def _plan_spark(query: Query, streams: tuple[BoundStream, ...], settings: dict[s
 
 
 def _plan_embedded(
-    query: Query, streams: tuple[BoundStream, ...], on_quarantine: OnQuarantine | None
+    query: Query,
+    streams: tuple[BoundStream, ...],
+    on_quarantine: OnQuarantine | None,
+    threads: int | None,
 ) -> Joined:
     sources: dict[str, Source] = {}
     for spec, given in zip(query.streams, streams, strict=True):
         given.source = shareable(given.source, spec.name)
         sources[spec.name] = as_source(given.source, spec.name)
     plan = assemble(query, {name: source.schema for name, source in sources.items()})
-    return Joined(plan, sources, on_quarantine)
+    return Joined(plan, sources, on_quarantine, threads=threads)
 
 
 def _shed_to(overload: str | Shed) -> Shed | None:

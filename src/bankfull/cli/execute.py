@@ -221,7 +221,13 @@ def plan(job: Job, sources: dict[str, Any], on_quarantine: Any = None) -> Any:
     """Plan a job's join over what ``bf.stream`` takes: Arrow readers or Spark DataFrames."""
     if job.order is not None:
         raise SpecError(f"order={job.order!r} is not in this version: leave it out")
-    return bf.run(job.query, sources, on_quarantine=on_quarantine, buckets=job.buckets)
+    return bf.run(
+        job.query,
+        sources,
+        on_quarantine=on_quarantine,
+        buckets=job.buckets,
+        threads=job.threads,
+    )
 
 
 def _type(stream: str, column: str, kind: str) -> pa.DataType:

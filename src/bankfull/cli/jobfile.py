@@ -56,6 +56,7 @@ class Job:
     quarantine: File | None
     order: str | None = None
     buckets: int | None = None
+    threads: int | None = None
 
     def quarantine_of(self, stream: str) -> File | None:
         """Name the file that takes the bad rows of one stream."""
@@ -83,18 +84,27 @@ def read_job(path: Path) -> Job:
     shed = read_overload(top)
     order = top.optional("order", lambda value: typed(value, str, "leave it out"), None)
     buckets = top.optional("buckets", _buckets, None)
+    threads = top.optional("threads", _threads, None)
     output = _output(top, path.parent)
     quarantine = _quarantine(top, path.parent, len(streams))
     top.done()
     with top.told("joins"):
         query = Query(tuple(streams.values()), joins, basic, strict, shed)
-    job = Job(query, inputs, output, quarantine, order, buckets)
+    job = Job(query, inputs, output, quarantine, order, buckets, threads)
     _check_files(path, job)
     return job
 
 
 def _buckets(value: Any) -> int:
-    count = typed(value, int, "say over how many operators Spark divides the work, e.g. 8")
+    return _count(value, "say over how many operators Spark divides the work, e.g. 8")
+
+
+def _threads(value: Any) -> int:
+    return _count(value, "say over how many threads the keys are divided, e.g. 2")
+
+
+def _count(value: Any, advice: str) -> int:
+    count = typed(value, int, advice)
     if count < 1:
         raise SpecError(f"{count} is not above zero: give at least 1")
     return count

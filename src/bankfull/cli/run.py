@@ -90,7 +90,8 @@ def run(
     path = "bad-{stream}.jsonl"
 
     Before the first table may stand strict = true (bad rows end the run), basic_window,
-    overload = "block" (the default: all windows are kept) and buckets (with --engine spark).
+    overload = "block" (the default: all windows are kept), threads = 2 (default: all cores) and
+    buckets (with --engine spark).
 
     Text files: the first 4 MB decide the columns and types, unless types gives them (int64,
     float64, decimal128(38, 2), string, bool, timestamp[us], timestamp[us, tz=UTC] and other

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -125,8 +126,17 @@ class Ledger:
         )
 
     def copy(self) -> Ledger:
-        """Return an independent copy."""
-        return Ledger.from_dict(self.as_dict())
+        """Return an independent copy; every step makes one, so counts are copied directly."""
+        if self.watched is not None or self.lost_by_importance:
+            return Ledger.from_dict(self.as_dict())
+        return Ledger(
+            {name: StreamLedger(*_counts_of_stream(row)) for name, row in self.streams.items()},
+            {name: JoinLedger(*_counts_of_join(row)) for name, row in self.joins.items()},
+        )
+
+
+_counts_of_stream = attrgetter(*(one.name for one in fields(StreamLedger)))
+_counts_of_join = attrgetter(*(one.name for one in fields(JoinLedger)))
 
 
 def by_importance(

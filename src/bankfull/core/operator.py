@@ -20,6 +20,7 @@ from bankfull.core.output.results import Allowance, Results
 from bankfull.core.pipeline import stages_of
 from bankfull.core.plan import Plan
 from bankfull.core.stage import Stage, Turn
+from bankfull.core.workers import Workers
 from bankfull.errors import BankfullError
 
 Kind = TypeVar("Kind", bound=Stage)
@@ -28,9 +29,9 @@ Kind = TypeVar("Kind", bound=Stage)
 class State:
     """Everything the operator remembers between steps: its stages and the ledger."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, threads: int = 1) -> None:
         self.plan = plan
-        intake, others = stages_of(plan)
+        intake, others = stages_of(plan, Workers(threads))
         self.stages: list[Stage] = [intake, *others]
         #: How far the time of every stream has come.
         self.inputs: list[Input] = intake.inputs
@@ -66,9 +67,9 @@ class State:
         return sum(stage.nbytes() for stage in self.stages)
 
 
-def start(plan: Plan) -> State:
-    """Return the state before the first batch."""
-    return State(plan)
+def start(plan: Plan, threads: int = 1) -> State:
+    """Return the state before the first batch; its steps may use so many threads."""
+    return State(plan, threads)
 
 
 def step(state: State, batch: Batch, budget: Budget | None = None) -> Step:

@@ -11,10 +11,15 @@ from bankfull.core.intake.intake import Intake
 from bankfull.core.output.emit import Emit
 from bankfull.core.plan import Plan
 from bankfull.core.stage import Stage
+from bankfull.core.workers import Workers
 
 
-def stages_of(plan: Plan) -> tuple[Intake, list[Stage]]:
-    """Return the first stage, which knows the time, and the others behind it."""
+def stages_of(plan: Plan, workers: Workers) -> tuple[Intake, list[Stage]]:
+    """Return the first stage, which knows the time, and the others behind it.
+
+    A memory budget is kept by one thread: what it drops follows the order of the tuples.
+    """
     intake = Intake(plan)
-    join = ExactJoin(plan, intake.inputs) if plan.shed is None else BoundedJoin(plan)
-    return intake, [join, Emit(plan)]
+    if plan.shed is None:
+        return intake, [ExactJoin(plan, intake.inputs, workers), Emit(plan, workers)]
+    return intake, [BoundedJoin(plan), Emit(plan, Workers())]

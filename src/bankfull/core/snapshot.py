@@ -49,12 +49,15 @@ def snapshot(state: State) -> bytes:
     return _HEAD.pack(_MAGIC, _VERSION, checksum, len(body)) + body
 
 
-def restore(plan: Plan, data: bytes) -> State:
-    """Return the state that was written down; refuse what is damaged, foreign or unknown."""
+def restore(plan: Plan, data: bytes, threads: int = 1) -> State:
+    """Return the state that was written down; refuse what is damaged, foreign or unknown.
+
+    It may have been written with another number of threads.
+    """
     header, parts = _open(data)
     check_identity(plan, header)
     numbers = read_arrays(header["numbers"], parts[-2])
-    state = State(plan)
+    state = State(plan, threads)
     kept = state.keep()
     rows = {
         name: _read_rows(name, kept.rows[name].schema, part, numbers[name])

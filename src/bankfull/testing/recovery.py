@@ -44,7 +44,7 @@ def _outcomes(plan: Plan, case: Case, seed: int, restoring: bool) -> Iterator[Ou
     """Run a case turn by turn; the seed decides the same way whether or not it restores."""
     dice = random.Random(seed)
     state = start(plan)
-    for batch in _turns(case, dice):
+    for batch in turns(case, dice):
         budget = Budget(output_rows=dice.choice((1, 3, 1000)))
         outcome = step(state, batch, budget)
         output = list(outcome.output)
@@ -57,7 +57,7 @@ def _outcomes(plan: Plan, case: Case, seed: int, restoring: bool) -> Iterator[Ou
             state = restore(plan, snapshot(state))
 
 
-def _turns(case: Case, dice: random.Random) -> Iterator[Batch]:
+def turns(case: Case, dice: random.Random) -> Iterator[Batch]:
     """Let the streams take turns: any of them may run ahead, idle or end before the others."""
     waiting = {
         name: list(cut(table, random_lengths(len(table), dice)))

@@ -7,35 +7,46 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.codes import keys
-from bankfull.core.exact.index import Found, Room, is_behind, new_clock, unseen, wind
+from bankfull.core.exact.index import Found, Room, is_behind, new_clock, together, unseen, wind
 from bankfull.core.plan import JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
+from bankfull.core.workers import Workers
 from bankfull.kernels.exact.equijoin import (
+    AHEAD,
     NOTHING,
     UNKEYED,
     Keyed,
+    Part,
     Table,
     join_many,
     join_pairs,
     relink,
 )
+from bankfull.kernels.exact.merge import Clock
 
 _SMALLEST_BITS = 4
 
 
 class EqualIndex:
-    """Codes and chains in lanes of the logs, one hash table for all streams of the join."""
+    """Codes and chains in lanes of the logs, one hash table for all streams of the join.
 
-    def __init__(self, plan: JoinPlan, logs: list[Log]) -> None:
+    The buckets of the table are divided over the ``workers``, each with a clock of its own. When
+    nothing is left to do all clocks show the same, and the next rows may be divided otherwise: few
+    of them are processed by one thread. ``clock`` is the first, from which the others are made.
+    """
+
+    def __init__(self, plan: JoinPlan, logs: list[Log], workers: Workers) -> None:
         self.plan = plan
         self.logs = logs
+        self.workers = workers
         self.clock = new_clock(plan, logs)
+        self.clocks = [self.clock]
         self.codes: list[Lane[np.uint64]] = [log.lanes.add(np.dtype(np.uint64)) for log in logs]
         self.links: list[Lane[np.int64]] = [log.lanes.add(np.dtype(np.int64)) for log in logs]
         self.exact = keys.is_exact(plan.types)
         self.scan = plan.search == "scan"
-        self.results = Room(len(logs))
+        self.rooms = [Room(len(logs))]
         self._new_table(_SMALLEST_BITS)
 
     def append(self, side: int, rows: pa.RecordBatch) -> None:
@@ -53,32 +64,49 @@ class EqualIndex:
     @property
     def has_work(self) -> bool:
         """Whether stored tuples have not been processed."""
-        return is_behind(self.clock, self.logs)
+        return any(is_behind(clock, self.logs) for clock in self.clocks)
 
     def advance(self, most: int) -> Found:
-        """Process tuples; results whose codes agree but whose keys differ are dropped."""
-        self.results.room(most)
-        wind(self.clock, self.logs)
+        """Process tuples, several parts of them at the same time."""
+        if all((clock.cursor == self.clock.cursor).all() for clock in self.clocks):
+            self._divide()
+        parts = range(len(self.clocks))
+        for clock in self.clocks:
+            wind(clock, self.logs)
+        each = max(1, most // len(parts))
+        return together(self.workers.run(lambda part: self._advance(part, each), parts))
+
+    def _divide(self) -> None:
+        """Choose how many threads process the tuples that came."""
+        first = self.clock
+        rows = sum(log.lanes.end for log in self.logs) - int(first.cursor.sum())
+        parts = 1 if self.scan else self.workers.share(rows)
+        more = range(1, parts)
+        self.clocks = [first, *(Clock(*(entries.copy() for entries in first)) for _ in more)]
+        self.rooms += [Room(len(self.logs)) for _ in range(len(self.rooms), parts)]
+
+    def _advance(self, part: int, most: int) -> Found:
+        """Process a part; results whose codes agree but whose keys differ are dropped."""
+        clock, room = self.clocks[part], self.rooms[part]
+        room.room(most)
         assert len(self.table.heads) == len(self.logs) << (64 - int(self.table.shift))
-        out, joined = self.results.numbers, self.results.joined
-        if len(self.logs) == 2:
-            left, right = self._sides()
-            count, compared, full = join_pairs(left, right, self.clock, self.table, out, joined)
+        own, out, joined = Part(part, len(self.clocks)), room.numbers, room.joined
+        sides = self._sides()
+        if len(sides) == 2:
+            left, right = sides
+            turns = np.empty((3, AHEAD), np.int64)
+            count, compared, full = join_pairs(
+                left, right, clock, self.table, own, turns, out, joined
+            )
         else:
-            sides = self._sides()
+            times, codes, links = (tuple(arrays) for arrays in zip(*sides, strict=True))
+            at = np.zeros(len(sides), np.int64)
             count, compared, full = join_many(
-                tuple(side.times for side in sides),
-                tuple(side.codes for side in sides),
-                tuple(side.links for side in sides),
-                self.clock,
-                self.table,
-                out,
-                joined,
-                np.zeros(len(sides), np.int64),
+                times, codes, links, clock, self.table, own, out, joined, at
             )
         if full and count == 0:
-            return self.advance(2 * joined.size)
-        found = self.results.found(int(count), int(compared), full)
+            return self._advance(part, 2 * room.joined.size)
+        found = room.found(int(count), int(compared), full)
         return found if self.exact or count == 0 else self._verify(found)
 
     def expire(self, side: int, before: int) -> None:
@@ -93,12 +121,13 @@ class EqualIndex:
         """Link tuples that were processed elsewhere."""
         cursors = zip(self.clock.cursor, self.logs, strict=True)
         starts = [max(int(cursor), log.lanes.start) for cursor, log in cursors]
-        self.clock.cursor[:] = [log.lanes.end for log in self.logs]
+        for clock in self.clocks:
+            clock.cursor[:] = [log.lanes.end for log in self.logs]
         self._link(starts)
 
     def nbytes(self) -> int:
         """Bytes of the hash table and the room for results."""
-        results = self.results.numbers.nbytes + self.results.joined.nbytes
+        results = sum(room.numbers.nbytes + room.joined.nbytes for room in self.rooms)
         return int(self.table.heads.nbytes + results)
 
     def _sides(self) -> list[Keyed]:

@@ -121,3 +121,15 @@ class Room:
     def found(self, count: int, compared: int, more: bool) -> Found:
         """Return the first ``count`` results."""
         return Found(self.numbers[:, :count], self.joined[:count], compared, more)
+
+
+def together(parts: list[Found]) -> Found:
+    """Return what several threads found as one, part after part."""
+    if len(parts) == 1:
+        return parts[0]
+    return Found(
+        np.concatenate([found.numbers for found in parts], axis=1),
+        np.concatenate([found.joined for found in parts]),
+        sum(found.compared for found in parts),
+        any(found.more for found in parts),
+    )

@@ -20,10 +20,11 @@ from bankfull.core.output.results import Results
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.stage import Rows, Stage, Turn
 from bankfull.core.store.log import Log, LogRows, counted_rows
+from bankfull.core.workers import Workers
 from bankfull.spec import Equal
 
 #: Results a kernel writes before they become a record batch; stays in the cache.
-_BLOCK = 1 << 15
+_BLOCK = 1 << 16
 
 
 class ExactJoin(Stage):
@@ -31,12 +32,12 @@ class ExactJoin(Stage):
 
     name: ClassVar[str] = "join"
 
-    def __init__(self, plan: Plan, inputs: list[Input]) -> None:
+    def __init__(self, plan: Plan, inputs: list[Input], workers: Workers) -> None:
         self.plan, self._inputs = plan, inputs
         self.logs = [Log(stream) for stream in plan.streams]
         #: Stored tuples that the ledger counts: of copies, only one.
         self.stored = [0] * len(plan.streams)
-        self.indexes: list[Index] = [_index(join, self._logs(join)) for join in plan.joins]
+        self.indexes: list[Index] = [_index(join, self._logs(join), workers) for join in plan.joins]
 
     def _logs(self, join: JoinPlan) -> list[Log]:
         return [self.logs[k] for k in join.streams]
@@ -162,5 +163,7 @@ class ExactJoin(Stage):
         return sum(log.nbytes() for log in self.logs) + sum(i.nbytes() for i in self.indexes)
 
 
-def _index(join: JoinPlan, logs: list[Log]) -> Index:
-    return EqualIndex(join, logs) if isinstance(join.predicate, Equal) else SetIndex(join, logs)
+def _index(join: JoinPlan, logs: list[Log], workers: Workers) -> Index:
+    if isinstance(join.predicate, Equal):
+        return EqualIndex(join, logs, workers)
+    return SetIndex(join, logs)

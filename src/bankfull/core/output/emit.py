@@ -12,11 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bankfull.core.output.results import Allowance, Results
 from bankfull.core.plan import JoinPlan, Plan
 from bankfull.core.stage import Stage, Turn
+from bankfull.core.store.columns import Column
 from bankfull.core.store.forms import to_form
+from bankfull.core.workers import Workers
 
 
 class Emit(Stage):
@@ -28,8 +31,8 @@ class Emit(Stage):
 
     name: ClassVar[str] = "emit"
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, workers: Workers) -> None:
+        self.plan, self._workers = plan, workers
         self._waiting: deque[Results] = deque()
 
     @property
@@ -57,7 +60,7 @@ class Emit(Stage):
                 self._waiting.appendleft(rest)
             turn.allowance.rows -= stop
             turn.allowance.bytes -= taken
-            turn.output.append(emit(self.plan, results))
+            turn.output.append(emit(self.plan, results, self._workers))
 
 
 def _fitting(results: Results, allowance: Allowance) -> tuple[int, int]:
@@ -74,14 +77,10 @@ def _fitting(results: Results, allowance: Allowance) -> tuple[int, int]:
     return stop, int(sums[stop - 1])
 
 
-def emit(plan: Plan, results: Results) -> pa.RecordBatch:
+def emit(plan: Plan, results: Results, workers: Workers) -> pa.RecordBatch:
     """Write results in the output schema of the query, with their importance if it has one."""
-    arrays: list[pa.Array] = []
     join = results.join
-    for log, numbers in zip(results.logs, results.numbers, strict=True):
-        numbers = np.ascontiguousarray(numbers)
-        payload = log.columns[:-1] if log.plan.masked else log.columns
-        arrays.extend(column.gather(numbers) for column in payload)
+    arrays = _gathered(results, workers)
     joined = results.joined
     joined = joined.copy() if plan.joined_scale == 1 else joined // plan.joined_scale
     arrays.append(pa.array(joined).view(join.schema.field("joined_at").type))
@@ -90,6 +89,25 @@ def emit(plan: Plan, results: Results) -> pa.RecordBatch:
     arrays = [to_form(values, kind) for values, kind in zip(arrays, join.schema.types, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=join.schema)
     return rows if len(plan.joins) == 1 else _widen(plan, join, rows)
+
+
+def _gathered(results: Results, workers: Workers) -> list[pa.Array]:
+    """Return the columns of all members; threads take every so-manieth column."""
+    wanted: list[tuple[Column, NDArray[np.int64]]] = []
+    for log, numbers in zip(results.logs, results.numbers, strict=True):
+        numbers = np.ascontiguousarray(numbers)
+        payload = log.columns[:-1] if log.plan.masked else log.columns
+        wanted.extend((column, numbers) for column in payload)
+    groups = workers.share(results.joined.size)
+    arrays: list[pa.Array] = [None] * len(wanted)
+
+    def gather(group: int) -> None:
+        for place in range(group, len(wanted), groups):
+            column, numbers = wanted[place]
+            arrays[place] = column.gather(numbers)
+
+    workers.run(gather, range(min(groups, len(wanted))))
+    return arrays
 
 
 def _widen(plan: Plan, join: JoinPlan, rows: pa.RecordBatch) -> pa.RecordBatch:

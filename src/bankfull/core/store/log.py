@@ -26,6 +26,8 @@ from bankfull.core.plan import HOME, MASK, NEVER, StreamPlan
 from bankfull.core.store.columns import Column, column
 from bankfull.core.store.lanes import Lane, Lanes
 
+#: Up to so many borders of panes are looked up one by one; to divide all times takes longer.
+_FEW_PANES = 64
 #: Rows are written down in pieces of this many bytes: Arrow counts those of text in 32 bits.
 _PIECE_BYTES = 64 << 20
 
@@ -101,20 +103,19 @@ class Log:
         """Open the panes that these tuples need."""
         newest = np.maximum.accumulate(np.maximum(times, self._newest))
         if self.plan.pane_rows < NEVER:
-            numbers = np.arange(first, first + len(times)) // self.plan.pane_rows
+            values, length = np.arange(first, first + len(times)), self.plan.pane_rows
         else:
-            numbers = newest // self.plan.pane_span
+            values, length = newest, self.plan.pane_span
         if self._pane is None:
-            self._pane = int(numbers[0]) - 1
-        cuts = [int(cut) for cut in np.flatnonzero(np.diff(numbers, prepend=self._pane))]
-        bounds = [*cuts, len(times)]
+            self._pane = int(values[0]) // length - 1
+        bounds = [*_cuts(values, length, self._pane), len(times)]
         if bounds[0] > 0:  # the first rows continue the open pane, if it is still here
             if not self.panes:
                 self.panes.append(Pane(first, 0))
             self.panes[-1].latest = int(newest[bounds[0] - 1])
         for begin, end in pairwise(bounds):
             self.panes.append(Pane(first + begin, int(newest[end - 1])))
-        self._pane = int(numbers[-1])
+        self._pane = int(values[-1]) // length
         self._newest = int(newest[-1])
 
     def expire(self, useless: int, oldest: int) -> int:
@@ -188,6 +189,19 @@ class Log:
     def nbytes(self) -> int:
         """Bytes held: lanes (also those of indexes) and Arrow chunks."""
         return self.lanes.nbytes() + sum(stored.nbytes() for stored in self.columns)
+
+
+def _cuts(values: NDArray[np.int64], length: int, pane: int) -> list[int]:
+    """Return where ascending values enter another multiple of ``length``; they were in ``pane``.
+
+    >>> _cuts(np.array([3, 5, 9, 10, 31]), 10, 0)
+    [3, 4]
+    """
+    crossed = int(values[-1]) // length - pane
+    if crossed > _FEW_PANES:
+        return [int(cut) for cut in np.flatnonzero(np.diff(values // length, prepend=pane))]
+    cuts = np.searchsorted(values, [(pane + k) * length for k in range(1, crossed + 1)])
+    return sorted({int(cut) for cut in cuts})
 
 
 class LogRows:

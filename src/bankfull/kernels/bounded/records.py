@@ -41,13 +41,14 @@ SLOT = _record(
 LINK = _record("first older newer")
 #: The tuples of one stream with one key: the newest, and how many. In a join on sets: postings.
 LIST = _record("newest held")
-#: A stream. A tuple leaves when it is older than ``needed_span`` and at least ``needed_rows`` of its
-#: stream came after it: no window of any join, by time or by rows, holds it then. ``span`` and
-#: ``rows`` are the longest windows, or beyond all. From ``inserted`` on copies are not counted, but for those lost. ``weighed`` is 1 if
-#: the stream has a column of importance: only then do its tuples count in that of a result.
+#: A stream. ``span`` and ``rows`` are the longest windows, or beyond all. A tuple leaves when it is
+#: older than ``needed_span`` and at least ``needed_rows`` of its stream came after it: no window of
+#: any join, by time or by rows, holds it then. From ``inserted`` on copies are not counted, but for
+#: those lost. ``weighed`` is 1 if the stream has a column of importance: only then do its tuples
+#: count in that of a result.
 STREAM = _record(
-    "oldest newest arrived span rows needed_span needed_rows own_buffer inserted stored shed evicted expired copies_lost "
-    "weighed"
+    "oldest newest arrived span rows needed_span needed_rows own_buffer inserted stored shed "
+    "evicted expired copies_lost weighed"
 )
 #: What a budget bounds: what is taken, what may be, and how many tuples its heap holds.
 BUFFER = _record("used capacity heaped")

@@ -7,6 +7,13 @@ search in the other streams and the insertion in the own. Chains run from new to
 search ends at the first tuple below ``low``, and expiry costs nothing: whatever lies below the
 oldest stored tuple is never followed.
 
+Several threads may run a join at once, each for a *part* of the buckets. A bucket's head and the
+links of its tuples are written by the one thread that owns it, and every thread has a clock and
+room for results of its own. Chains, results and comparisons are those of one thread.
+
+There is a loop for two streams and one for any number: with the arrays of either stream known when
+it is compiled, two streams take half the time (``docs/decisions/0024``).
+
 Reference: Gedik, Wu, Yu, Liu, *CPU Load Shedding for Binary Stream Joins*, section 3.2 (fetch,
 expire, process) and 4.2 (time-ordered lists; with single values the inverted index becomes this
 hash index). Deviations: a tuple is inserted after it has been processed, not before, which is the
@@ -21,12 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels.compiler import Int64, inlined, kernel
-from bankfull.kernels.exact.merge import Clock, next_stream, raise_low
+from bankfull.kernels.exact.merge import UNBOUNDED, Clock, next_stream, raise_low
 from bankfull.kernels.hashing import GOLDEN
 from bankfull.kernels.predicates import in_reach
 
 #: ``links`` of a tuple whose key is null: it is stored but never found.
 UNKEYED = -2
+#: Tuples of a stream that are looked at ahead of their turn; small enough for the nearest cache.
+AHEAD = 64
 #: ``links`` of a tuple with nothing older in its bucket, ``heads`` of an empty bucket.
 NOTHING = -1
 
@@ -57,23 +66,73 @@ def bucket_of(code: np.uint64, shift: np.uint64) -> Any:
     return np.int64((code * GOLDEN) >> shift)
 
 
+class Part(NamedTuple):
+    """Which buckets a thread owns: the ``number``-th of ``parts`` ranges of them."""
+
+    number: int
+    parts: int
+
+
+@inlined
+def is_own(bucket: int, table: Table, part: Part) -> bool:
+    """Tell whether a bucket belongs to a part; one thread owns them all."""
+    bits = np.int64(64) - np.int64(table.shift)
+    return part.parts == 1 or (bucket * part.parts) >> bits == part.number
+
+
+@inlined
+def _insert(own: int, links: Int64, i: int, table: Table, slot: int) -> None:
+    """Make a tuple the newest of its stream and bucket."""
+    if not table.scan:
+        links[i] = table.heads[slot]
+        table.heads[slot] = own
+
+
+@inlined
+def _look_ahead(
+    side: Keyed, base: int, start: int, end: int, other: Keyed, other_base: int, low: int,
+    place: int, table: Table, part: Part, turns: Int64,
+) -> tuple[int, int, Any]:  # fmt: skip
+    """Write into ``turns`` the next tuples of one of two streams that have a key and are own.
+
+    ``place`` is that of the other stream in a bucket. What a search of these tuples begins with is
+    read, so that the processor fetches it for all of them at once; it is not relied on, as it may
+    have changed when their turn comes. Returns how many there are, where to look on, and a number
+    that depends on all that was read, so that the compiler lets it be read.
+    """
+    filled = 0
+    while filled == 0 and start < end:
+        stop = min(end, start + turns.size)
+        for q in range(start, stop):
+            bucket = bucket_of(side.codes[q - base], table.shift)
+            turns[filled] = q
+            # An addition in place of a branch, which no processor could foresee.
+            filled += (side.links[q - base] != UNKEYED) & is_own(bucket, table, part)
+        start = stop
+    read = np.int64(0)
+    if not table.scan:
+        for k in range(filled):
+            x = table.heads[2 * bucket_of(side.codes[turns[k] - base], table.shift) + place]
+            read ^= x
+    return filled, start, read
+
+
+@inlined
+def _come_before(times: Int64, base: int, x: int, end: int, t: int, first: bool) -> int:
+    """Return the first tuple from ``x`` on that comes after a tuple of time ``t``.
+
+    At equal times those of the stream come ``first``, or not.
+    """
+    while x < end and (times[x - base] < t or (first and times[x - base] == t)):
+        x += 1
+    return x
+
+
 @inlined
 def _partners(
-    own: int,
-    t: int,
-    code: np.uint64,
-    ahead: int,
-    other: Keyed,
-    base: int,
-    low: int,
-    behind: int,
-    x: int,
-    scan: bool,
-    mine: Int64,
-    theirs: Int64,
-    joined: Int64,
-    count: int,
-) -> tuple[int, int]:
+    own: int, t: int, code: np.uint64, ahead: int, other: Keyed, base: int, low: int, behind: int,
+    x: int, scan: bool, mine: Int64, theirs: Int64, joined: Int64, count: int,
+) -> tuple[int, int]:  # fmt: skip
     """Follow the chain from ``x`` and write the partners of tuple ``own``.
 
     ``behind`` is the window of the other stream (partners in the past), ``ahead`` the own one.
@@ -98,76 +157,105 @@ def _partners(
 
 @kernel
 def join_pairs(
-    left: Keyed, right: Keyed, clock: Clock, table: Table, out: Int64, joined: Int64
-) -> tuple[int, int, bool]:
-    """Process tuples of two streams in order until none may be processed or ``out`` is full.
+    left: Keyed, right: Keyed, clock: Clock, table: Table, part: Part, turns: Int64, out: Int64,
+    joined: Int64,
+) -> tuple[int, int, bool]:  # fmt: skip
+    """Process the tuples of a part, of two streams, in order until ``out`` is full.
 
     ``out[j, k]`` receives the sequence number of stream j's member of result k, ``joined[k]`` its
-    time. Returns (results, comparisons, whether ``out`` was full); ``clock`` moves along. A tuple
-    whose results do not all fit is left for the next call, whole.
+    time; ``turns`` is room for tuples of either stream whose turn comes next. Returns (results,
+    comparisons, whether ``out`` was full); ``clock`` moves along. A tuple whose results do not all
+    fit is left for the next call, whole.
     """
     heads, shift, scan = table.heads, table.shift, table.scan
     out_left, out_right = out[0], out[1]
+    turns_left, turns_right = turns[0], turns[1]
     span_left, span_right = clock.span[0], clock.span[1]
     base_left, base_right = clock.base[0], clock.base[1]
-    a, b = clock.cursor[0], clock.cursor[1]
     end_left, end_right = clock.end[0], clock.end[1]
     rows_left, rows_right = clock.rows[0], clock.rows[1]
     low_left, low_right = clock.low[0], clock.low[1]
     left_first = clock.rank[0] < clock.rank[1]
+    # Where the search for own tuples goes on; the first tuple that comes after the current one.
+    next_left, next_right = clock.cursor[0], clock.cursor[1]
+    past_left, past_right = clock.cursor[0], clock.cursor[1]
+    a, b, filled_left, filled_right = 0, 0, 0, 0
     count = 0
     compared = 0
-    full = False
-    while a < end_left or b < end_right:
-        from_left = b >= end_right
-        if not from_left and a < end_left:
-            ahead = right.times[b - base_right] - left.times[a - base_left]
+    while True:
+        if a == filled_left and next_left < end_left:
+            a = 0
+            filled_left, next_left, read = _look_ahead(
+                left, base_left, next_left, end_left, right, base_right, low_right,
+                1, table, part, turns_left,
+            )  # fmt: skip
+            turns[2, 0] = read
+        if b == filled_right and next_right < end_right:
+            b = 0
+            filled_right, next_right, read = _look_ahead(
+                right, base_right, next_right, end_right, left, base_left, low_left,
+                0, table, part, turns_right,
+            )  # fmt: skip
+            turns[2, 0] = read
+        from_left = b == filled_right
+        if a == filled_left:
+            if from_left:
+                break
+        elif not from_left:
+            ahead = right.times[turns_right[b] - base_right]
+            ahead -= left.times[turns_left[a] - base_left]
             from_left = ahead > 0 or (ahead == 0 and left_first)
         if from_left:
-            i = a - base_left
+            own = turns_left[a]
+            i = own - base_left
             t = left.times[i]
-            if left.links[i] != UNKEYED:
-                code = left.codes[i]
-                low_right = raise_low(
-                    right.times, base_right, b, low_right, t, span_right, rows_right
+            code = left.codes[i]
+            end = end_right
+            if scan or rows_right != UNBOUNDED:
+                end = past_right = _come_before(
+                    right.times, base_right, past_right, end_right, t, not left_first
                 )
-                bucket = 2 * bucket_of(code, shift)
-                x = b - 1 if scan else heads[bucket + 1]
-                after, steps = _partners(
-                    a, t, code, span_left, right, base_right, low_right, span_right,
-                    x, scan, out_left, out_right, joined, count,
-                )  # fmt: skip
-                if after < 0:
-                    full = True
-                    break
-                count = after
-                compared += steps
-                if not scan:
-                    left.links[i] = heads[bucket]
-                    heads[bucket] = a
+            low_right = raise_low(
+                right.times, base_right, end, low_right, t, span_right, rows_right
+            )
+            bucket = 2 * bucket_of(code, shift)
+            x = end - 1 if scan else heads[bucket + 1]
+            after, steps = _partners(
+                own, t, code, span_left, right, base_right, low_right, span_right,
+                x, scan, out_left, out_right, joined, count,
+            )  # fmt: skip
+            if after < 0:
+                break
+            _insert(own, left.links, i, table, bucket)
+            clock.cursor[0] = own + 1
             a += 1
         else:
-            i = b - base_right
+            own = turns_right[b]
+            i = own - base_right
             t = right.times[i]
-            if right.links[i] != UNKEYED:
-                code = right.codes[i]
-                low_left = raise_low(left.times, base_left, a, low_left, t, span_left, rows_left)
-                bucket = 2 * bucket_of(code, shift)
-                x = a - 1 if scan else heads[bucket]
-                after, steps = _partners(
-                    b, t, code, span_right, left, base_left, low_left, span_left,
-                    x, scan, out_right, out_left, joined, count,
-                )  # fmt: skip
-                if after < 0:
-                    full = True
-                    break
-                count = after
-                compared += steps
-                if not scan:
-                    right.links[i] = heads[bucket + 1]
-                    heads[bucket + 1] = b
+            code = right.codes[i]
+            end = end_left
+            if scan or rows_left != UNBOUNDED:
+                end = past_left = _come_before(
+                    left.times, base_left, past_left, end_left, t, left_first
+                )
+            low_left = raise_low(left.times, base_left, end, low_left, t, span_left, rows_left)
+            bucket = 2 * bucket_of(code, shift)
+            x = end - 1 if scan else heads[bucket]
+            after, steps = _partners(
+                own, t, code, span_right, left, base_left, low_left, span_left,
+                x, scan, out_right, out_left, joined, count,
+            )  # fmt: skip
+            if after < 0:
+                break
+            _insert(own, right.links, i, table, bucket + 1)
+            clock.cursor[1] = own + 1
             b += 1
-    clock.cursor[0], clock.cursor[1] = a, b
+        count = after
+        compared += steps
+    full = a < filled_left or b < filled_right
+    if not full:
+        clock.cursor[0], clock.cursor[1] = end_left, end_right
     clock.low[0], clock.low[1] = low_left, low_right
     return count, compared, full
 
@@ -201,6 +289,11 @@ def _combinations(
     t = times[s][own - clock.base[s]]
     code = codes[s][own - clock.base[s]]
     bucket = bucket_of(code, table.shift)
+    if not table.scan:
+        # A stream without any tuple in the bucket leaves nothing to compare with the others.
+        for k in range(streams):
+            if k != s and table.heads[bucket * streams + k] < clock.low[k]:
+                return count, 0
     at[s] = own
     compared = 0
     j = 1 if s == 0 else 0
@@ -208,14 +301,16 @@ def _combinations(
     while True:
         x = at[j]
         found = False
-        while x >= clock.low[j] and not found:
+        their_times, their_codes, their_links = times[j], codes[j], links[j]
+        base, low, ahead, behind = clock.base[j], clock.low[j], clock.span[s], clock.span[j]
+        while x >= low:
             compared += 1
-            i = x - clock.base[j]
-            u = times[j][i]
-            fits = in_reach(t, u, clock.span[s], clock.span[j])
-            found = fits and codes[j][i] == code and links[j][i] != UNKEYED
-            if not found:
-                x = x - 1 if table.scan else links[j][i]
+            i = x - base
+            if their_codes[i] == code and their_links[i] != UNKEYED:
+                found = in_reach(t, their_times[i], ahead, behind)
+                if found:
+                    break
+            x = x - 1 if table.scan else their_links[i]
         at[j] = x
         if found:
             deeper = j + 1 + (j + 1 == s)
@@ -250,6 +345,7 @@ def join_many(
     links: tuple[Int64, ...],
     clock: Clock,
     table: Table,
+    part: Part,
     out: Int64,
     joined: Int64,
     at: Int64,
@@ -264,8 +360,9 @@ def join_many(
             return count, compared, False
         own = clock.cursor[s]
         i = own - clock.base[s]
-        t = times[s][i]
-        if links[s][i] != UNKEYED:
+        bucket = bucket_of(codes[s][i], table.shift)
+        if links[s][i] != UNKEYED and is_own(bucket, table, part):
+            t = times[s][i]
             for j in range(streams):
                 if j != s:
                     clock.low[j] = raise_low(
@@ -284,10 +381,7 @@ def join_many(
                 return count, compared, True
             count = after
             compared += steps
-            if not table.scan:
-                slot = bucket_of(codes[s][i], table.shift) * streams + s
-                links[s][i] = table.heads[slot]
-                table.heads[slot] = own
+            _insert(own, links[s], i, table, bucket * streams + s)
         clock.cursor[s] = own + 1
 
 
@@ -299,6 +393,4 @@ def relink(
     for x in range(start, stop):
         i = x - base
         if side.links[i] != UNKEYED:
-            slot = bucket_of(side.codes[i], table.shift) * streams + s
-            side.links[i] = table.heads[slot]
-            table.heads[slot] = x
+            _insert(x, side.links, i, table, bucket_of(side.codes[i], table.shift) * streams + s)

@@ -6,7 +6,7 @@ from bankfull.core import Plan
 from bankfull.spec import Equal, Join
 
 
-def explain(plan: Plan) -> str:
+def explain(plan: Plan, threads: int = 1) -> str:
     """Describe a plan: streams, joins, windows, how partners are found, what bounds memory."""
     lines = []
     for stream in plan.query.streams:
@@ -16,6 +16,7 @@ def explain(plan: Plan) -> str:
             columns = ", ".join(stream.unique)
             lines.append(f"    unique {columns}: known, and not used in this version")
     shed = plan.query.shed
+    lines.append(f"  {_threads(plan, threads)}")
     for join in plan.query.joins:
         lines.append(f"  join {join.name}: {join.predicate}, {_search(join, shed is not None)}")
         for name, length in zip(join.streams, join.windows, strict=True):
@@ -33,6 +34,23 @@ def explain(plan: Plan) -> str:
     if weighed:
         lines.append(f"  importance of a result: {shed.importance} of {', '.join(weighed)}")
     return "\n".join(lines)
+
+
+def _threads(plan: Plan, threads: int) -> str:
+    """Say how many threads search for partners, and why not more."""
+    if threads == 1:
+        return "threads: 1"
+    if plan.shed is not None:
+        return f"threads: 1 of {threads}, as one thread keeps a memory budget"
+    others = [
+        join.name
+        for join in plan.query.joins
+        if not isinstance(join.predicate, Equal) or join.search == "scan"
+    ]
+    if len(others) == len(plan.query.joins):
+        return f"threads: 1 of {threads}, as one thread searches sets and scans"
+    aside = f"; {', '.join(others)}: one thread, as it searches sets or scans" if others else ""
+    return f"threads: {threads}, each for a part of the keys, where many rows come at once{aside}"
 
 
 def _search(join: Join, bounded: bool) -> str:

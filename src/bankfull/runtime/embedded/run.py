@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 
@@ -17,7 +18,7 @@ from bankfull.runtime.embedded.sources import Source
 from bankfull.telemetry.lateness import Lateness
 
 #: Rows read from a stream at a time; bounds memory, and keeps the working set in the cache.
-BATCH_ROWS = 1 << 15
+BATCH_ROWS = 1 << 16
 #: Quarantined rows kept for inspection, a stream; all are counted, all reach ``on_quarantine``.
 KEPT_ROWS = 10_000
 
@@ -41,17 +42,20 @@ class Joined:
         sources: dict[str, Source],
         on_quarantine: OnQuarantine | None = None,
         batch_rows: int = BATCH_ROWS,
+        threads: int | None = None,
     ) -> None:
         self.plan = plan
         self.query = plan.query
         self.schema = plan.schema
+        #: How many threads a step may use: all cores, unless told otherwise.
+        self.threads = cores() if threads is None else threads
         #: Whether anything has been read from the sources.
         self.started = False
         self._sources = sources
         self._on_quarantine = on_quarantine
         self._batch_rows = batch_rows
         self._kept: dict[str, list[pa.RecordBatch]] = {}
-        self._state: State = start(plan)
+        self._state: State = start(plan, self.threads)
         self._late = LateRows(plan)
         self._open = {stream.name for stream in plan.streams}
         #: Streams whose source has nothing, and those of them asked since another gave a batch.
@@ -139,7 +143,7 @@ class Joined:
         """
         self._check_readable()
         while self._state.pending:
-            self._take(step(self._state, Batch(), Budget()))
+            self._take(step(self._state, Batch(), Budget(BATCH_ROWS)))
         return join_parts(snapshot(self._state), list(self._ready), self.schema)
 
     def restore(self, data: bytes) -> None:
@@ -150,13 +154,13 @@ class Joined:
                 "over streams that go on from where the snapshot was taken"
             )
         operator, waiting = split_parts(data, self.schema)
-        self._state = restore(self.plan, operator)
+        self._state = restore(self.plan, operator, self.threads)
         self._ready = deque(waiting)
         self._restored = True
 
     def explain(self) -> str:
         """Describe what will run, in words."""
-        return explain(self.plan)
+        return explain(self.plan, self.threads)
 
     def __repr__(self) -> str:
         return f"<bankfull join\n{self.explain()}\n>"
@@ -175,7 +179,7 @@ class Joined:
                 source.claim(self, name, self._restored)
             self.started = True
         if self._state.pending:
-            self._take(step(self._state, Batch(), Budget()))
+            self._take(step(self._state, Batch(), Budget(BATCH_ROWS)))
         elif self._open:
             self._read()
         else:
@@ -196,13 +200,13 @@ class Joined:
             self._source_error = self._source_error or error
         if rows is None:
             self._open.discard(name)
-            self._take(step(self._state, Batch(ended=frozenset([name])), Budget()))
+            self._take(step(self._state, Batch(ended=frozenset([name])), Budget(BATCH_ROWS)))
             return
         source = next(one for one in self._state.inputs if one.plan.name == name)
         reached, late = source.reached, self._state.ledger.streams[name].late
         self._hear(name)
         quiet = frozenset(self._quiet)
-        outcome = step(self._state, Batch({name: rows}, quiet=quiet), Budget())
+        outcome = step(self._state, Batch({name: rows}, quiet=quiet), Budget(BATCH_ROWS))
         if outcome.ledger.streams[name].late > late:
             self._late.note(source, rows, reached)
         self._take(outcome)
@@ -240,6 +244,13 @@ class Joined:
                 room = KEPT_ROWS - sum(batch.num_rows for batch in kept)
                 if room > 0:
                     kept.append(rows.slice(0, room))
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _table(rows: pa.RecordBatch) -> pa.Table:
