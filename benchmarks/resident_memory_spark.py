@@ -29,13 +29,18 @@ FILE_BATCHES = 4
 
 
 def workers() -> Iterator[int]:
-    """Yield the process numbers of the Python workers below this process."""
+    """Yield the process numbers of the Python workers: those that Spark's daemons have forked.
+
+    A process is told by its program, not by any word of its command line: Java's names the daemon
+    among its settings, and for a moment there are two Javas whenever it starts another process.
+    """
     parents, daemons = {}, set()
     for entry in Path("/proc").iterdir():
         try:
             number = int(entry.name)
-            parents[number] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            if b"spark.daemon" in (entry / "cmdline").read_bytes():
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if words[1:2] == [b"-m"] and words[2].endswith(b"spark.daemon"):
+                parents[number] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
                 daemons.add(number)
         except (ValueError, OSError):
             continue  # no process, or one that has ended meanwhile

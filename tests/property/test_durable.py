@@ -11,6 +11,8 @@ in all follows what is stored. ``tests/spark`` does the same with real queries.
 from __future__ import annotations
 
 import random
+import tracemalloc
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,14 +149,15 @@ def test_differential_workers_take_turns(title: str, seed: int) -> None:
     assert len(values.kept) < 200 + 20 * lists, "segments that nobody needs are dropped"
 
 
-def test_a_commit_costs_what_has_changed() -> None:
-    """With a large buffer and few rows a commit is small, and what is kept stays near the whole."""
+def bounded(tuples: int) -> Layout:
+    """Return a query with a budget of so many tuples, in one bucket."""
     place = layout("exact")
-    query = Query(place.query.streams, place.query.joins, shed=bf.shed(bf.tuples(20_000)))
-    large = Layout(query, place.schemas, (0,))
-    values, live = Values(), Live.fresh(large.plan())
-    durable = Durable(values, large)
-    dice = np.random.default_rng(1)
+    query = Query(place.query.streams, place.query.joins, shed=bf.shed(bf.tuples(tuples)))
+    return Layout(query, place.schemas, (0,))
+
+
+def rows_at(dice: np.random.Generator) -> Callable[[int, int], Batch]:
+    """Return what makes so many rows of each stream at one time."""
 
     def rows(count: int, now: int) -> Batch:
         keys = [pa.array(dice.integers(0, 100_000, count)) for _ in "ab"]
@@ -167,6 +170,65 @@ def test_a_commit_costs_what_has_changed() -> None:
             }
         )
 
+    return rows
+
+
+def peak_bytes(act: Callable[[], object]) -> int:
+    """Return the most bytes of Python and NumPy that something took at once."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+class Passing(Values):
+    """A map state that keeps what was there and forgets what it is sent."""
+
+    def updateValue(self, key: Key, value: tuple[bytes]) -> None:  # noqa: N802 - Spark's name
+        assert len(value[0]) <= 16 << 20
+
+    def removeKey(self, key: Key) -> None:  # noqa: N802 - Spark's name
+        pass
+
+
+def test_nobody_holds_a_second_copy_of_a_large_state() -> None:
+    """A commit, and a worker that catches up, take a part of the memory that the state takes.
+
+    The arrays are written and read in pieces. Of the slots there is a copy, for what they say of
+    the place of payload is not kept.
+    """
+    large = bounded(60_000)
+    values, live = Values(), Live.fresh(large.plan())
+    durable, rows = Durable(values, large), rows_at(np.random.default_rng(1))
+    joined(live, rows(30_000, 0))
+    joined(live, rows(1, 10))
+    durable.commit(live)
+    values.commit()
+    behind = durable.rebuild(large.plan(), durable.header())  # type: ignore[arg-type]
+    arrays = live.state.keep().arrays
+    whole = sum(array.nbytes for array in arrays.values())
+    spare = arrays["join.memory.slots"].nbytes + (12 << 20)
+    assert spare < whole, "the state is large enough to tell"
+    live.changes = []  # everything is written anew
+    assert peak_bytes(lambda: Durable(Passing(), large).commit(live)) < spare
+    live.changes = []
+    durable.commit(live)
+    joined(live, rows(2_000, 20))
+    durable.commit(live)
+    values.commit()
+    header = durable.header()
+    assert header is not None
+    assert peak_bytes(lambda: durable.catch_up(behind, header)) < spare
+    assert behind.state.ledger.as_dict() == live.state.ledger.as_dict()
+
+
+def test_a_commit_costs_what_has_changed() -> None:
+    """With a large buffer and few rows a commit is small, and what is kept stays near the whole."""
+    large = bounded(20_000)
+    values, live = Values(), Live.fresh(large.plan())
+    durable, rows = Durable(values, large), rows_at(np.random.default_rng(1))
     joined(live, rows(5_000, 0))
     joined(live, rows(1, 10))  # the others have waited for this
     durable.commit(live)

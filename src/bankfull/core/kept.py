@@ -41,7 +41,11 @@ class RowList(Protocol):
 
 @dataclass
 class Kept:
-    """What is to be stored."""
+    """What is to be stored.
+
+    A runtime that brings a stage up to date may write into the arrays that the stage gave and load
+    them again, so a stage gives a copy of what it compares with the loaded ones.
+    """
 
     about: dict[str, Any] = field(default_factory=dict)
     arrays: Arrays = field(default_factory=dict)

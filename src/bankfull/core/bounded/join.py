@@ -14,11 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from bankfull.core.bounded.arrays import (
-    new_output,
-    no_arrivals,
-    same_keys,
-)
+from bankfull.core.bounded.arrays import new_output, no_arrivals, same_keys
 from bankfull.core.bounded.arriving import Work, merged
 from bankfull.core.bounded.bags import Bagger
 from bankfull.core.bounded.named import named, refilled, total_bytes
@@ -28,7 +24,7 @@ from bankfull.core.bounded.slots import SPARE, Slots, new_items
 from bankfull.core.codes import keys
 from bankfull.core.kept import Arrays, Kept, Loaded, RowList
 from bankfull.core.ledger import IMPORTANCE, Ledger, by_importance
-from bankfull.core.output.results import Results
+from bankfull.core.output.results import Results, together
 from bankfull.core.plan import NEVER, Plan
 from bankfull.core.recall import sample as recall
 from bankfull.core.recall.interval import Watched
@@ -49,6 +45,8 @@ from bankfull.kernels.recall.watch import watch_join
 
 #: Results that the kernel may return at once.
 _RESULTS = 1 << 15
+#: Results that are passed on together: a piece of the input may have only a few.
+_GIVEN = 1 << 10
 
 
 class BoundedJoin(Stage):
@@ -165,12 +163,17 @@ class BoundedJoin(Stage):
             for some in results:
                 counts[some.join.name].emitted += some.joined.size
             self.found.extend(results)
-            yield from self._give()
+            if sum(some.joined.size for some in self.found) >= _GIVEN:
+                yield from self._give()
+        yield from self._give()
 
     def _give(self) -> Iterator[Results]:
         """Pass on what was found; what is not asked for is there at the next step."""
         while self.found:
-            yield self.found.popleft()
+            alike = [self.found.popleft()]
+            while self.found and self.found[0].join is alike[0].join:
+                alike.append(self.found.popleft())
+            yield together(alike)
 
     def expire(self, turn: Turn) -> None:
         """Forget what was made room for on the way; tuples have left in their turn."""

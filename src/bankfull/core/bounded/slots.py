@@ -190,7 +190,7 @@ class Slots:
     def forget_idle(self, budget: int, wanted: int) -> None:
         """Forget keys that nobody holds, the rarest first, so that ``wanted`` new ones fit."""
         memory, used = self.memory, int(self.memory.now.keys_used)
-        held = memory.lists.held[:used].sum(axis=1) > 0
+        held = self._held(used)
         spare = min(max(16, budget // SPARE // self.key_bytes), _SPARE_KEYS)
         seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
         seen[held] = np.inf
@@ -212,14 +212,26 @@ class Slots:
         For budgets in tuples. To forget takes a look at all keys, so not for every few new ones.
         """
         memory, used = self.memory, int(self.memory.now.keys_used)
-        held = memory.lists.held[:used].sum(axis=1) > 0
-        most = int(held.sum()) + max(_KEYS, int(memory.buffers.heaped.sum()))
-        if used <= 2 * most or self.shed.policy.exact_keys:
+        beyond = max(_KEYS, int(memory.buffers.heaped.sum()))
+        # A key that is held is counted once for each stream that holds it.
+        least = int(memory.now.held) // len(self.plan.streams) + beyond
+        if used <= 2 * least or self.shed.policy.exact_keys:
+            return
+        held = self._held(used)
+        most = int(np.count_nonzero(held)) + beyond
+        if used <= 2 * most:
             return
         seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
         seen[held] = np.inf
         keep = np.sort(np.argsort(-seen, kind="stable")[:most])
         self._number_keys(keep, 2 * most + most // 4 + period * len(self.plan.joins))
+
+    def _held(self, used: int) -> NDArray[np.bool_]:
+        """Return which of the numbered keys a stored tuple has."""
+        held = np.zeros(used, np.bool_)
+        for stream in range(len(self.plan.streams)):
+            held |= self.memory.lists.held[:used, stream] > 0
+        return held
 
     def _number_keys(self, keep: NDArray[np.int64], wanted: int) -> None:
         """Number these keys anew, in tables with room for ``wanted``."""

@@ -227,7 +227,7 @@ class Intake(Stage):
             about = {"newest": source.newest, "heard": source.heard, "promised": source.promised}
             if reorder is not None:
                 about["numbered"] = reorder.numbered
-                kept.arrays[name] = reorder.numbers
+                kept.arrays[name] = reorder.numbers.copy()  # compared with what is loaded
                 kept.rows[name] = reorder
             kept.about[name] = about
         return kept

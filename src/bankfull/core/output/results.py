@@ -54,3 +54,19 @@ class Results:
                 None if worth is None else worth[rest].copy(),
             ),
         )  # fmt: skip
+
+
+def together(pieces: list[Results]) -> Results:
+    """Return the results of one join over the same logs as one, in their order."""
+    if len(pieces) == 1:
+        return pieces[0]
+    first = pieces[0]
+    importance = [some.importance for some in pieces if some.importance is not None]
+    assert len(importance) in (0, len(pieces)), "all of one join have an importance, or none"
+    return Results(
+        first.join,
+        first.logs,
+        np.concatenate([some.numbers for some in pieces], axis=1),
+        np.concatenate([some.joined for some in pieces]),
+        np.concatenate(importance) if importance else None,
+    )

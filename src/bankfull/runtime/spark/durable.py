@@ -23,19 +23,18 @@ from bankfull.core import Plan
 from bankfull.core.kept import Arrays, Kept, Loaded, Numbered, RowList
 from bankfull.errors import SnapshotError
 from bankfull.kernels import hashing
-from bankfull.runtime.spark.changes import applied, known, written
+from bankfull.runtime.spark.changes import applied, changes, known
 from bankfull.runtime.spark.layout import Layout
 from bankfull.runtime.spark.live import Live
 from bankfull.runtime.spark.packets import (
     conform,
     cut_by_bytes,
-    cut_bytes,
     pack_tight,
     unpack_tight,
 )
 from bankfull.spec import to_json
 
-_VERSION = 9
+_VERSION = 10
 #: Where the header is kept: no list of rows has this place.
 _HEADER = (-1, 0)
 #: The place of the arrays. A change has the number of its commit, and of its piece.
@@ -130,16 +129,18 @@ class Durable:
         whole = not live.changes
         if len(live.changes) > 1:
             whole = sum(size for *_, size in live.changes[1:]) > live.changes[0][2]
-        data, live.known = written(arrays, {} if whole else live.known)
+        before, live.known = {} if whole else live.known, known(arrays)
         if whole:
             for commit, pieces, _ in live.changes:
                 for number in range(pieces):
                     self._segments.removeKey((_ARRAYS, commit * _PIECES + number))
             live.changes = []
-        cut = cut_bytes(data, _VALUE_BYTES)
-        for number, piece in enumerate(cut):
-            self._segments.updateValue((_ARRAYS, live.commits * _PIECES + number), (piece,))
-        live.changes.append([live.commits, len(cut), len(data)])
+        change = [live.commits, 0, 0]
+        for piece in changes(arrays, before, live.known):
+            self._segments.updateValue((_ARRAYS, live.commits * _PIECES + change[1]), (piece,))
+            change[1], change[2] = change[1] + 1, change[2] + len(piece)
+        assert change[1] < _PIECES, "a commit has fewer pieces than numbers"
+        live.changes.append(change)
 
     # -------------------------------------------------------------------------------- reading
 
@@ -169,14 +170,17 @@ class Durable:
             live.ends[name] = rows.end
 
     def _arrays(self, live: Live, header: dict[str, Any], arrays: Arrays) -> Arrays:
-        """Return the arrays as they were stored: from those here, if their commit is known."""
-        changes = header["changes"]
-        begun = live.commits > 0 and live.commits >= changes[0][0]
-        found = {name: array.copy() for name, array in arrays.items()} if begun else {}
-        for commit, pieces, _ in changes:
+        """Return the arrays as they were stored: those here, changed.
+
+        They are changed in place, so that there are no two copies of them; an operator that fails
+        on the way is thrown away. Those of an unknown commit are written all over.
+        """
+        begun = live.commits > 0 and live.commits >= header["changes"][0][0]
+        found = arrays
+        for commit, pieces, _ in header["changes"]:
             if commit > live.commits or not begun:
-                numbers = range(commit * _PIECES, commit * _PIECES + pieces)
-                found = applied(found, b"".join(self._value(_ARRAYS, k) or b"" for k in numbers))
+                for number in range(commit * _PIECES, commit * _PIECES + pieces):
+                    found = applied(found, self._value(_ARRAYS, number) or b"")
         return found
 
     def _missed(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from bankfull.core import Batch, Plan, Step, step
 from bankfull.core.plan import NEVER
 from bankfull.runtime.spark.durable import Durable
@@ -45,8 +47,10 @@ class Operator:
             late.note(outcome.quarantine)
             if aside is not None:
                 aside.add(outcome.quarantine)
-            for rows_out in outcome.output:
-                yield as_frame(result_rows(plan, rows_out))
+            if outcome.output:
+                # Under a budget results are found a thousand tuples at a time, and every frame
+                # costs milliseconds on its way.
+                yield as_frame(result_rows(plan, pa.concat_batches(outcome.output)))
         if aside is not None:
             aside.close()
         self.durable.commit(live)

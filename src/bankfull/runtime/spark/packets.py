@@ -57,15 +57,6 @@ def cut_by_bytes(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
         yield from cut_by_bytes(piece, most) if uneven else (piece,)
 
 
-def cut_bytes(data: bytes, most: int) -> list[bytes]:
-    """Cut bytes into pieces of at most this many; nothing is one empty piece.
-
-    >>> cut_bytes(b"abcde", 2)
-    [b'ab', b'cd', b'e']
-    """
-    return [data[start : start + most] for start in range(0, max(1, len(data)), most)]
-
-
 def conform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Give rows exactly this schema (time zones and nullability may be spelled differently)."""
     columns = [
