@@ -29,7 +29,17 @@ SPAN = 40
 #: What is tried: a policy of ours and its twin.
 PAIRS: dict[str, tuple[Policy, Any]] = {
     name: (POLICIES[name](), TWINS[name]())
-    for name in ("random", "fifo", "prob", "life", "simp", "simpprob", "dimpprob", "gain")
+    for name in (
+        "random",
+        "fifo",
+        "prob",
+        "prob-window",
+        "life",
+        "simp",
+        "simpprob",
+        "dimpprob",
+        "gain",
+    )
 }
 PAIRS |= {
     f"gdj {q} method {method}": (
