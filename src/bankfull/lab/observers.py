@@ -119,6 +119,27 @@ def growth(system: str, along: str, field: str = "value", **where: Any) -> Obser
     return observe
 
 
+def mean_ratio(above: str, below: str, along: str, **where: Any) -> Observer:
+    """Observe the mean, ``along`` a parameter, of one system's value over another's."""
+
+    def observe(points: Points) -> list[Observation]:
+        found = []
+        for label, group in points.places(where, without=(along,)):
+            series: dict[float, dict[str, float]] = {}
+            for record in group:
+                series.setdefault(record[along], {})[curve_of(record)] = float(record["value"])
+            ratios = [
+                _divide(there[above], there[below])
+                for there in series.values()
+                if above in there and below in there
+            ]
+            if ratios:
+                found.append((label, sum(ratios) / len(ratios)))
+        return found
+
+    return observe
+
+
 def least_step(system: str, along: str, field: str = "value", **where: Any) -> Observer:
     """Observe the smallest factor by which a system's value grows between neighbours ``along``."""
 

@@ -58,8 +58,8 @@ def _sampling(number: int, error: str, name: str) -> Experiment:
         Chart("drop", OUTPUT, kind="scatter", panel="workload", across=error),
         notes=(
             f"Buffers of 20 %. Distortion is the {name} of the histograms of keys. The optimum "
-            "chooses among all tuples, whatever is dropped. Where the two curves have no distortion "
-            "in common, they are not comparable.",
+            "chooses among all tuples, whatever is dropped. Two curves that have no distortion in "
+            "common are not comparable.",
             NO_HINDSIGHT,
         ),
     )

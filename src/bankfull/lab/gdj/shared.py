@@ -28,8 +28,8 @@ OUTPUT = "share of the exact output"
 #: Results may differ by one per cent and count as equal, whoever of the two is said to be better.
 EQUAL = 0.01
 NO_HINDSIGHT = (
-    "gdj-chosen has one percentile for each data set, chosen at seed 9001, which is not among those "
-    "that are judged; gdj tunes itself."
+    "gdj-chosen has one percentile for each data set, chosen at seed 9001, which is not among "
+    "those that are judged; gdj tunes itself."
 )
 
 
