@@ -58,6 +58,23 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Printed:
+    """A figure or table as a paper prints it: the experiments that repeat it, or why none does."""
+
+    name: str
+    about: str
+    experiments: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        assert bool(self.experiments) != bool(self.reason), self.name
+
+
+#: Why a claim holds or not, in one plain sentence: by experiment, then by how its text begins.
+Causes = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A figure or table, and what is claimed of it.
 

@@ -119,6 +119,16 @@ def growth(system: str, along: str, field: str = "value", **where: Any) -> Obser
     return observe
 
 
+def grown_apart(above: str, below: str, along: str, **where: Any) -> Observer:
+    """Observe how much more one system's value grows than another's, from first to last."""
+
+    def observe(points: Points) -> list[Observation]:
+        rises = [dict(change(name, along, **where)(points)) for name in (above, below)]
+        return [(label, rises[0][label] - rises[1][label]) for label in rises[0]]
+
+    return observe
+
+
 def mean_ratio(above: str, below: str, along: str, **where: Any) -> Observer:
     """Observe the mean, ``along`` a parameter, of one system's value over another's."""
 
