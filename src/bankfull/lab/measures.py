@@ -151,15 +151,23 @@ def _halves(share: int) -> list[int]:
 
 def tuning(cell: Cell) -> list[Record]:
     """Measure GDJ with one of its methods and initial credits, or tuning itself; the optimum."""
-    made = workload(str(cell.place["workload"]), cell.seed, cell.quick)
-    if cell.system == OPTIMUM:
-        return [run(made, OPTIMUM, made.budgets(0.2), cell.seed)]
+    initial = float(cell.place["initial"])
+    initial = round(1.0 - initial, 6) if cell.place["counted"] == FROM_TOP else initial
+    chooses = cell.system.startswith("method")
+    name = str(cell.place["workload"])
+    return [dict(_tuned(name, cell.seed, cell.quick, cell.system, initial if chooses else None))]
+
+
+@lru_cache(maxsize=256)
+def _tuned(name: str, seed: int, quick: bool, system: str, initial: float | None) -> Record:
+    """Measure once what occurs under both ways to count percentiles."""
+    made = workload(name, seed, quick)
+    if system == OPTIMUM:
+        return run(made, OPTIMUM, made.budgets(0.2), seed)
     params: dict[str, Any] = {"initial": "auto"}
-    if cell.system.startswith("method"):
-        initial = float(cell.place["initial"])
-        initial = round(1.0 - initial, 6) if cell.place["counted"] == FROM_TOP else initial
-        params = {"initial": initial, "method": int(cell.system.split()[1])}
-    return [run(made, "gdj", made.budgets(0.2), cell.seed, params=params)]
+    if initial is not None:
+        params = {"initial": initial, "method": int(system.split()[1])}
+    return run(made, "gdj", made.budgets(0.2), seed, params=params)
 
 
 def popularity(cell: Cell) -> list[Record]:

@@ -1,8 +1,8 @@
 """The page that a researcher reads first: every figure, every claim, every reading, and why.
 
-It is made from what runs have left in a folder and runs nothing itself. Claims are judged again from
-the stored points, so that a page never shows a verdict under an older rule. Causes are sentences
-that people wrote (``causes.py`` of each paper) after they had looked at the results.
+It is made from what runs have left in a folder and runs nothing itself. Claims are judged again
+from the stored points, so that a page never shows a verdict under an older rule. Causes are
+sentences that people wrote (``causes.py`` of each paper) after they had looked at the results.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 Quality is the share of the exact result's importance, counted from twice the (largest) window on;
 the smaller of two importances is that of their result; memory is divided evenly. The paper does
 not print how importance is distributed: here it is 1 to 10 with equal chances, and 100 for 5 % of
-the tuples (``rare``), or a function of the key (``by key``); Figure 9 has more kinds. What the paper
-leaves open is a parameter of each experiment (``shared.py``), and every reading has its own verdict.
+the tuples (``rare``), or a function of the key (``by key``); Figure 9 has more kinds. What the
+paper leaves open is a parameter of each experiment (``shared.py``), and every reading has its own
+verdict.
 
 To add an experiment: a declaration in the file of its section, and its name below.
 """

@@ -121,10 +121,10 @@ class Problem:
     each. A tuple is stored once, however many joins it is of use to. Only results of time
     ``since`` or later count.
 
-    ``signed`` allows negative importances, of results that are not wanted (section 4.2.1). Then, and
-    where the smallest importance is looked for, keeping less could be better; the decisions are
-    nevertheless those of an operator and of the paper's graph, which drops nobody while there is
-    room. Only ``odja`` and ``exhaustive`` go through such decisions.
+    ``signed`` allows negative importances, of results that are not wanted (section 4.2.1). Then,
+    and where the smallest importance is looked for, keeping less could be better; the decisions
+    are nevertheless those of an operator and of the paper's graph, which drops nobody while there
+    is room. Only ``odja`` and ``exhaustive`` go through such decisions.
 
     >>> streams = ([3, 5], [1, 2], [1, 9]), ([4, 5], [1, 2], [4, 4])
     >>> problem = Problem(streams, (On((0, 1), span=2),), memory=1)
