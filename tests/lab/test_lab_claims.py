@@ -205,7 +205,7 @@ def test_every_claim_has_something_to_be_judged_by(key: str, quick: bool) -> Non
         {one.curve: cell.system, **within, **cell.place, "seed": cell.seed, **invented}
         for cell in one.cells(quick, None)
     ]
-    verdicts = one.judge(records)
+    verdicts = one.judge(records, quick)
     assert len(verdicts) == len(one.claims)
     assert {verdict["verdict"] for verdict in verdicts} <= set(VERDICTS)
     if quick:
