@@ -106,7 +106,7 @@ def test_memory_by_credit_goes_to_the_richer_join() -> None:
     ]
     made = Workload("two", tuple(traces), (JoinOn((0, 1), "k", 40), JoinOn((2, 3), "k", 40)))
     found = measures._by_credit(made, 40, {"initial": 0.5})
-    assert found["first_share"] > 30
+    assert found["first_share"] > 25  # of 40; equal shares are 20
     assert 0 < found["value"] <= 1
 
 
