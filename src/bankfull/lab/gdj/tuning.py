@@ -12,7 +12,7 @@ from bankfull.lab.systems import OPTIMUM
 
 _PUBLISHED = {"stock-like": 0.995, "dew point": 0.836, **dict.fromkeys(SYNTHETIC, 0.998)}
 #: Counted from either end, so the same credits are tried under both readings.
-_INITIAL = (0.0, 0.002, 0.005, 0.02, 0.05, 0.1, 0.164, 0.3, 0.5)
+_INITIAL = (0.0, 0.002, 0.005, 0.05, 0.164, 0.3, 0.5)
 _INITIAL = (*_INITIAL, *(round(1.0 - one, 6) for one in reversed(_INITIAL[:-1])))
 _COUNTED = {FROM_BOTTOM: "percentile counted from the bottom", FROM_TOP: "counted from the top"}
 _FIRST = "method 1"
