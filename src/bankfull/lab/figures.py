@@ -19,6 +19,7 @@ _COLOURS = {
     "gdj": "#0072b2",
     "gdj-best": "#56b4e9",
     "gdj-chosen": "#56b4e9",
+    "gdj-fitted": "#8ecae6",
     "prob": "#009e73",
     "prob-window": "#1b4f3f",
     "prob-next": "#7fd4b6",
@@ -74,6 +75,13 @@ _AXES = {
     "rows": "length of a stream, tuples",
     "decay": "what is left of a priority after a window",
 }
+#: What is before the name of a reading above a panel.
+_READINGS = {
+    "kind": "importance",
+    "gaps": "gaps",
+    "counted": "percentile counted",
+    "answer": "odja:",
+}
 _SPARE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 _WIDTH_IN, _HEIGHT_IN, _COLUMNS, _WIDEST = 4.6, 3.6, 2, 3
 #: Where the title begins and where the panels do, from the top; how much the legend takes.
@@ -117,10 +125,7 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
     for plot, panel in zip(plots, panels, strict=False):
         chosen = [one for one in records if _panel_of(one, fields) == panel]
         _panel(plot, experiment, chosen)
-        told = ", ".join(
-            value if isinstance(value, str) else f"{name} = {value:g}"
-            for name, value in zip(fields, panel, strict=True)
-        )
+        told = ", ".join(map(_panel_name, fields, panel))
         plot.set_title(told, fontsize=10)
     handles, labels = plots[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="center right", fontsize=8, frameon=False)
@@ -136,6 +141,12 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
 
 def _panel_of(record: Record, fields: Sequence[str]) -> tuple[Any, ...]:
     return tuple(record[name] for name in fields)
+
+
+def _panel_name(field: str, value: Any) -> str:
+    if isinstance(value, str):
+        return f"{_READINGS[field]} {value}" if field in _READINGS else value
+    return f"{field} = {value:g}"
 
 
 def _save(figure: Any, path: Path) -> dict[str, Path]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bankfull.lab.experiment import Cell, Experiment
 from bankfull.lab.simulate import simulate
-from bankfull.lab.systems import CHOSEN, variants
+from bankfull.lab.systems import CHOSEN, FITTED, variants
 from bankfull.lab.traces import JoinOn, Trace, Workload
 
 #: Stands for an experiment in the cells that only load kernels.
@@ -24,7 +24,9 @@ def kernel_cells(experiments: Sequence[Experiment]) -> list[Cell]:
 
     named = {name for one in experiments for name in (*one.systems, *one.policies)}
     needed = {
-        "gdj" if name.endswith(CHOSEN) else variants(name.rpartition(" ")[2], _tiny())[0][0]
+        "gdj"
+        if name.endswith((CHOSEN, FITTED))
+        else variants(name.rpartition(" ")[2], _tiny())[0][0]
         for name in named
     }
     known = [name for name in sorted(needed) if name in POLICIES or ":" in name]

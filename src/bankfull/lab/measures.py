@@ -14,7 +14,7 @@ from bankfull.lab.experiment import Cell, Record, options
 from bankfull.lab.generators import shuffled
 from bankfull.lab.readings import Settings, workload
 from bankfull.lab.simulate import simulate
-from bankfull.lab.systems import CHOSEN, OPTIMUM, TRIED, run
+from bankfull.lab.systems import CHOSEN, FITTED, OPTIMUM, TRIED, run
 from bankfull.lab.traces import JoinOn, Trace, Workload
 
 Measure = Callable[[Cell], list[Record]]
@@ -59,9 +59,10 @@ def share(
             return []
         budgets = made.budgets(float(place.get("budget", budget)))
         params: dict[str, Any] = {}
-        if system == CHOSEN:
+        if system in (CHOSEN, FITTED):
             fixed = (*options(place, *_DATA_SET), *given.items())
-            params = {"initial": chosen(told, cell.quick, fixed, split == _UNIFIED)}
+            seed = cell.seed if system == FITTED else _CHOOSING_SEED
+            params = {"initial": chosen(told, cell.quick, fixed, split == _UNIFIED, seed)}
             system = "gdj"
         if split == _BY_CREDIT:
             return [_by_credit(made, sum(budgets), params)]
@@ -83,18 +84,24 @@ def share(
 
 
 @lru_cache(maxsize=64)
-def chosen(name: str, quick: bool, settings: Settings, unified: bool = False) -> float:
-    """Return the percentile with which GDJ gives most on a data set, at a seed of its own.
+def chosen(
+    name: str,
+    quick: bool,
+    settings: Settings,
+    unified: bool = False,
+    seed: int = _CHOOSING_SEED,
+) -> float:
+    """Return the percentile with which GDJ gives most on a data set, as a seed makes it.
 
     Reference: GDJ, section 5.2, where one percentile is found for each data set and then used in
     all experiments with it.
     """
-    made = workload(name, _CHOOSING_SEED, quick, settings)
+    made = workload(name, seed, quick, settings)
     budgets = made.budgets(_CHOOSING_BUDGET)
     found = {
-        initial: run(
-            made, "gdj", budgets, _CHOOSING_SEED, unified=unified, params={"initial": initial}
-        )["results"]
+        initial: run(made, "gdj", budgets, seed, unified=unified, params={"initial": initial})[
+            "results"
+        ]
         for initial in TRIED
     }
     return max(found, key=lambda initial: found[initial])

@@ -1,9 +1,10 @@
 """What competes in an experiment, by name: policies with their parameters, the optimum, hindsight.
 
 A name stands for one policy with its own defaults, for one with given parameters, or for several
-of which the best counts (``gdj-best``). The latter is hindsight, which no user has; claims of the
-papers are judged without it, on ``gdj-chosen``: the paper chose a percentile for each data set, and
-here it is chosen at a seed that no claim is judged by.
+of which the best counts (``gdj-best``). The latter is hindsight, which no user has. GDJ's paper chose
+a percentile for each data set. Read as a setting of the policy, it is found on streams that no claim
+is judged by (``gdj-chosen``), and nobody has hindsight; read as tuning on the very streams that are
+judged, which is what the paper did, it is ``gdj-fitted``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from bankfull.lab.traces import Workload
 PERCENTILES = (0.0, 0.1, 0.25, 0.5, 0.7, 0.836, 0.95, 0.995)
 #: Percentiles that are tried for a data set: the published ones, counted from either end.
 TRIED = (0.0, 0.002, 0.005, 0.1, 0.164, 0.25, 0.5, 0.7, 0.836, 0.95, 0.995, 0.998)
-HINDSIGHT, CHOSEN, LEARNED = "gdj-best", "gdj-chosen", "age-learned"
+HINDSIGHT, LEARNED = "gdj-best", "age-learned"
+#: GDJ with one percentile for a data set, found on other streams of its kind or on the very same.
+CHOSEN, FITTED = "gdj-chosen", "gdj-fitted"
 #: AGE told beforehand; the three differ in the age of tuples that will have no result at all.
 TOLD_AGE, AGE_WINDOW, AGE_MEAN = "age", "age-window", "age-mean"
 #: The lab's own policies, by the name of their curve.

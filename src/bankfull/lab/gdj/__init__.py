@@ -1,9 +1,10 @@
 """The experiments of the GreedyDual-Join paper, and what it claims of them.
 
-Claims about GDJ are judged on ``gdj-chosen``, a percentile chosen for each data set, as the paper
-chose its own, at a seed that is not judged; ``gdj`` beside it tunes itself. A buffer is a share of
-the average rate times the window, one for each stream, as in section 5.3.1. What the paper leaves
-open is a parameter of each experiment (``shared.py``), and every reading has its own verdict.
+Claims about GDJ are judged with one percentile for each data set, as the paper chose its own: found
+on other streams (``gdj-chosen``), and against PROB also on the same ones (``gdj-fitted``); ``gdj``
+beside them tunes itself. A buffer is a share of the average rate times the window, one for each
+stream, as in section 5.3.1. What the paper leaves open is a parameter of each experiment
+(``shared.py``), and every reading has its own verdict.
 
 To add an experiment: a declaration in the file of its section, and its name below.
 """

@@ -8,7 +8,7 @@ from typing import Any
 from bankfull.lab.claims import Claim
 from bankfull.lab.observers import ratio
 from bankfull.lab.readings import STRETCHED, UNIFORM_TOO, UNSTRETCHED
-from bankfull.lab.systems import AGE_MEAN, AGE_WINDOW, CHOSEN, TOLD_AGE
+from bankfull.lab.systems import AGE_MEAN, AGE_WINDOW, CHOSEN, FITTED, TOLD_AGE
 
 #: The generator under both readings of its gaps, then the streams that have one reading.
 SYNTHETIC = {f"synthetic, {one}": f"gaps {one}" for one in (UNSTRETCHED, STRETCHED)}
@@ -27,9 +27,18 @@ PROBS = {"prob": "PROB counts all other streams", "prob-next": "PROB counts the 
 OUTPUT = "share of the exact output"
 #: Results may differ by one per cent and count as equal, whoever of the two is said to be better.
 EQUAL = 0.01
+#: Where GDJ's percentile comes from, by the name of its curve.
+PERCENTILES = {
+    CHOSEN: "percentile from other streams",
+    FITTED: "percentile from the same streams",
+}
 NO_HINDSIGHT = (
-    "gdj-chosen has one percentile for each data set, chosen at seed 9001, which is not among "
-    "those that are judged; gdj tunes itself."
+    "gdj-chosen has one percentile for each data set, found at seed 9001, which is not among those "
+    "that are judged; gdj tunes itself."
+)
+FITTED_TOO = NO_HINDSIGHT.replace(
+    "; gdj tunes",
+    "; gdj-fitted one that is found at the judged seed, at buffers of 20 %; gdj tunes",
 )
 
 
@@ -45,6 +54,31 @@ def above(other: str, told: str, reading: str = "", **where: Any) -> Claim:
         EQUAL,
         reading,
     )
+
+
+def above_prob(told: str, reading: str = "", prob: str = "prob", **where: Any) -> list[Claim]:
+    """Claim that GDJ gives more than PROB, wherever its percentile comes from."""
+    return [
+        Claim(
+            f"GDJ gives more than PROB {told}",
+            f"{curve} / {prob}",
+            ratio(curve, prob, **where),
+            "at least",
+            1.0,
+            EQUAL,
+            joined(reading, source),
+        )
+        for curve, source in PERCENTILES.items()
+    ]
+
+
+def joined(*readings: str) -> str:
+    """Name several readings that hold at once.
+
+    >>> joined("", "gaps stretched", "counted from the top")
+    'gaps stretched; counted from the top'
+    """
+    return "; ".join(filter(None, readings))
 
 
 def reading_of(workload: str) -> str:
