@@ -24,10 +24,8 @@ def kernel_cells(experiments: Sequence[Experiment]) -> list[Cell]:
 
     named = {name for one in experiments for name in (*one.systems, *one.policies)}
     needed = {
-        "gdj"
-        if name.endswith((CHOSEN, FITTED))
-        else variants(name.rpartition(" ")[2], _tiny())[0][0]
-        for name in named
+        "gdj" if name in (CHOSEN, FITTED) else variants(name, _tiny())[0][0]
+        for name in (one.rpartition(" ")[2] for one in named)
     }
     known = [name for name in sorted(needed) if name in POLICIES or ":" in name]
     return [Cell(KERNELS, policy, 0, {}) for policy in known]

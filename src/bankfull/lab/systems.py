@@ -1,10 +1,10 @@
 """What competes in an experiment, by name: policies with their parameters, the optimum, hindsight.
 
 A name stands for one policy with its own defaults, for one with given parameters, or for several
-of which the best counts (``gdj-best``). The latter is hindsight, which no user has. GDJ's paper chose
-a percentile for each data set. Read as a setting of the policy, it is found on streams that no claim
-is judged by (``gdj-chosen``), and nobody has hindsight; read as tuning on the very streams that are
-judged, which is what the paper did, it is ``gdj-fitted``.
+of which the best counts (``gdj-best``). The latter is hindsight, which no user has. GDJ's paper
+chose a percentile for each data set. Read as a setting of the policy, it is found on streams that
+no claim is judged by (``gdj-chosen``), and nobody has hindsight; read as tuning on the very streams
+that are judged, which is what the paper did, it is ``gdj-fitted``.
 """
 
 from __future__ import annotations

@@ -36,10 +36,7 @@ NO_HINDSIGHT = (
     "gdj-chosen has one percentile for each data set, found at seed 9001, which is not among those "
     "that are judged; gdj tunes itself."
 )
-FITTED_TOO = NO_HINDSIGHT.replace(
-    "; gdj tunes",
-    "; gdj-fitted one that is found at the judged seed, at buffers of 20 %; gdj tunes",
-)
+FITTED_TOO = f"{NO_HINDSIGHT} gdj-fitted has one that is found at the judged seed, at 20 %."
 
 
 def above(other: str, told: str, reading: str = "", **where: Any) -> Claim:
