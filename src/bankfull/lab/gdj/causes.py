@@ -49,14 +49,15 @@ _EQUAL = (
     "common there is nothing to compare."
 )
 "At that drop rate the buffer just holds what survives, so hardly anybody has to be evicted."
+_FIFO = "At that drop rate the buffer holds what survives, so hardly anybody has to be evicted."
 
 #: By experiment, then by how the text of a claim begins; the longest beginning counts.
 CAUSES: Causes = {
     "gdj.popularity": {
         "": (
             "The generated streams have Zipf popularity by construction, so this checks the "
-            "generators; dew points and tail numbers, which are real, have many values of about the "
-            "same frequency."
+            "generators; dew points and tail numbers, which are real, have many values of about "
+            "the same frequency."
         )
     },
     "gdj.stack": {
@@ -143,9 +144,9 @@ CAUSES: Causes = {
             "buffers cannot give it."
         ),
         "Random": (
-            "Chance evicts from all streams in proportion to what they hold, as the buffers do; the "
-            "unstretched streams are uneven in time, so the two differ by some per cent at single "
-            "seeds."
+            "Chance evicts from all streams in proportion to what they hold, as the buffers do; "
+            "the unstretched streams are uneven in time, so the two differ by some per cent at "
+            "single seeds."
         ),
     },
     "gdj.fig7-streams": {
