@@ -252,6 +252,7 @@ READINGS = {
     "gdj.fig3": {"percentile counted from the bottom", "counted from the top"},
     "gdj.fig6": {"memory by average credit of each join", "memory by credit of each tuple"},
     "gdj.fig7-streams": {"PROB counts the next stream", "PROB counts all other streams"},
+    "gdj.fig8": {"percentile from other streams", "percentile from the same streams"},
     "gdj.fig7-attributes": {"gaps unstretched, uniform too", "gaps stretched"},
 }
 

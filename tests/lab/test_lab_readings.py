@@ -90,6 +90,7 @@ def test_percentiles_counted_from_the_top_are_those_from_the_bottom_turned_over(
 def test_a_percentile_is_chosen_for_a_data_set_at_a_seed_that_nobody_judges() -> None:
     chosen = measures.chosen("dew point", True, ())
     assert chosen in TRIED
+    assert measures.chosen("dew point", True, (), False, 1) in TRIED, "gdj-fitted asks for a seed"
     judged = {seed for one in EXPERIMENTS.values() for seed in (*one.seeds, *one.quick_seeds)}
     assert measures._CHOOSING_SEED not in judged
 

@@ -112,7 +112,7 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
         return _save(figure, path)
     chart = experiment.chart
     fields = (chart.panel,) if isinstance(chart.panel, str) else chart.panel or ()
-    panels = list(dict.fromkeys(_panel_of(record, fields) for record in records))
+    panels = _panels(records, fields)
     # Several fields are a table of panels: a column for each value of the last one.
     values = {panel[-1] for panel in panels} if len(fields) > 1 else ()
     columns = min(len(values), _WIDEST) or min(_COLUMNS, len(panels))
@@ -137,6 +137,20 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
     right, top = 1 - _LEGEND_IN / figure.get_figwidth(), 1 - _TOP_IN * inch
     figure.tight_layout(rect=(0, 0, right, top))
     return _save(figure, path)
+
+
+def _panels(records: Sequence[Record], fields: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the panels row by row: values in the order in which they occur, the last field first.
+
+    >>> _panels([{"a": 1, "b": 1}, {"a": 2, "b": 1}, {"a": 1, "b": 2}], ("a", "b"))
+    [(1, 1), (1, 2), (2, 1)]
+    """
+    orders = [list(dict.fromkeys(record[name] for record in records)) for name in fields]
+    found = dict.fromkeys(_panel_of(record, fields) for record in records)
+    return sorted(
+        found,
+        key=lambda panel: [order.index(value) for order, value in zip(orders, panel, strict=True)],
+    )
 
 
 def _panel_of(record: Record, fields: Sequence[str]) -> tuple[Any, ...]:

@@ -48,7 +48,6 @@ _EQUAL = (
     "the two curves meet at one distortion GDJ gives more, and where they have no distortion in "
     "common there is nothing to compare."
 )
-"At that drop rate the buffer just holds what survives, so hardly anybody has to be evicted."
 _FIFO = "At that drop rate the buffer holds what survives, so hardly anybody has to be evicted."
 
 #: By experiment, then by how the text of a claim begins; the longest beginning counts.
