@@ -15,7 +15,7 @@ from typing import Any
 
 from bankfull.lab import gdj, importance, store
 from bankfull.lab.claims import VERDICTS
-from bankfull.lab.experiment import PAPERS, Causes, Printed
+from bankfull.lab.experiment import PAPERS, Causes, Experiment, Printed, Record
 from bankfull.lab.registry import find
 
 #: The papers that have experiments, in the order of the page; one to come is one more line.
@@ -69,11 +69,12 @@ class _Section:
         self.missing: list[str] = []
         self._judged: dict[str, list[dict[str, Any]]] = {}
         for key in printed.experiments:
-            stored = store.load(results, key)
-            if stored is None:
+            stored, experiment = store.load(results, key), find(key)
+            # Points of an older declaration lack systems that have come since: to be run again.
+            if stored is None or not _has_all(experiment, stored[0]):
                 self.missing.append(key)
             else:
-                self._judged[key] = find(key).judge(*stored)
+                self._judged[key] = experiment.judge(*stored)
 
     def count(self, verdict: str) -> int:
         """Return how many claims have this verdict."""
@@ -92,6 +93,11 @@ class _Section:
             yield f"`{key}` · {experiment.title}\n\n![{experiment.title}]({picture})\n"
             yield from (f"{note}\n" for note in experiment.notes)
             yield from _table(claims, self._causes.get(key, {}))
+
+
+def _has_all(experiment: Experiment, records: Sequence[Record]) -> bool:
+    """Say whether every system of an experiment has points."""
+    return set(experiment.systems) <= {record.get(experiment.curve) for record in records}
 
 
 def _table(claims: Sequence[Mapping[str, Any]], causes: Mapping[str, str]) -> Iterator[str]:

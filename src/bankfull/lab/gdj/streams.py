@@ -10,7 +10,7 @@ from bankfull.lab.observers import level, ratio
 
 POPULARITY = Experiment(
     "gdj.popularity",
-    "Figure 2: how often the most popular values occur",
+    "Section 2.1: how often the most popular values occur",
     "rank",
     STREAMS,
     fixed([{}], [{}]),
@@ -43,7 +43,7 @@ POPULARITY = Experiment(
 
 STACK = Experiment(
     "gdj.stack",
-    "Figure 2: stack distances, of the stream as it came and shuffled",
+    "Section 2.1: stack distances, of the stream as it came and shuffled",
     "cache",
     ("as it came", "shuffled"),
     fixed(grid(workload=STREAMS), grid(workload=STREAMS)),
