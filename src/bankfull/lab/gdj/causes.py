@@ -6,9 +6,9 @@ from bankfull.lab.experiment import Causes
 
 _GAPS = (
     "Where gaps are unstretched a value comes, stays and is gone, which GDJ's credits follow "
-    "and PROB's counts of the past do not; it leads everywhere if its percentile fits the "
-    "streams, and not everywhere with one that was found on others. Where gaps are stretched "
-    "over the day, counts say all that can be known, and PROB wins."
+    "and PROB's counts of the past do not; the streams differ much from seed to seed, and at "
+    "one seed of three PROB leads where memory is small. Where gaps are stretched over the day, "
+    "counts say all that can be known, and PROB wins."
 )
 _STOCK = (
     "Half of the generated trades come in bursts and half follow a popularity that lasts, and "
