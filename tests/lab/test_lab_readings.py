@@ -14,7 +14,7 @@ from lab_cases import some
 from bankfull.lab import gdj, importance, measures
 from bankfull.lab.experiment import Cell
 from bankfull.lab.registry import EXPERIMENTS
-from bankfull.lab.report import REPORTED, cause_of, write
+from bankfull.lab.report import REPORTED, cause_of, lacking, write
 from bankfull.lab.simulate import simulate
 from bankfull.lab.systems import AGE_MEAN, AGE_WINDOW, TOLD_AGE, TRIED, told_ages, variants
 from bankfull.lab.traces import JoinOn, Trace, Workload
@@ -140,3 +140,13 @@ def test_an_experiment_that_was_not_run_is_named(tmp_path) -> None:  # type: ign
     for key in page.missing:
         assert f"Not run yet: `bankfull lab run {key} " in page.text
     assert "nothing to run" in page.text, "a figure without an experiment says why"
+
+
+def test_places_without_a_point_are_counted() -> None:
+    one = EXPERIMENTS["gdj.fig7-attributes"]
+    records = [
+        {one.curve: cell.system, "seed": cell.seed, **cell.place}
+        for cell in one.cells(False, None)
+        if cell.system != "optimum" or cell.seed == 1
+    ]
+    assert lacking(one, records, False) == {"optimum": 2 * len(one.places(False))}

@@ -17,6 +17,7 @@ from bankfull.lab import gdj, importance, store
 from bankfull.lab.claims import VERDICTS
 from bankfull.lab.experiment import PAPERS, Causes, Experiment, Printed, Record
 from bankfull.lab.registry import find
+from bankfull.lab.systems import OPTIMUM
 
 #: The papers that have experiments, in the order of the page; one to come is one more line.
 REPORTED: Mapping[str, Any] = {"gdj": gdj, "importance": importance}
@@ -68,6 +69,7 @@ class _Section:
         self.printed, self._results, self._causes = printed, results, causes
         self.missing: list[str] = []
         self._judged: dict[str, list[dict[str, Any]]] = {}
+        self._lacking: dict[str, dict[str, int]] = {}
         for key in printed.experiments:
             stored, experiment = store.load(results, key), find(key)
             # Points of an older declaration lack systems that have come since: to be run again.
@@ -75,6 +77,7 @@ class _Section:
                 self.missing.append(key)
             else:
                 self._judged[key] = experiment.judge(*stored)
+                self._lacking[key] = lacking(experiment, *stored)
 
     def count(self, verdict: str) -> int:
         """Return how many claims have this verdict."""
@@ -92,12 +95,33 @@ class _Section:
             picture = os.path.relpath(self._results / key / "figure.png", beside)
             yield f"`{key}` · {experiment.title}\n\n![{experiment.title}]({picture})\n"
             yield from (f"{note}\n" for note in experiment.notes)
+            if self._lacking[key]:
+                told = (f"{name} at {many} places" for name, many in self._lacking[key].items())
+                yield f"Not computed in the stored run: {', '.join(told)}.\n"
             yield from _table(claims, self._causes.get(key, {}))
 
 
 def _has_all(experiment: Experiment, records: Sequence[Record]) -> bool:
-    """Say whether every system of an experiment has points."""
-    return set(experiment.systems) <= {record.get(experiment.curve) for record in records}
+    """Say whether every system of an experiment has points; the optimum may lack them all."""
+    judged = {name for name in experiment.systems if not name.endswith(OPTIMUM)}
+    return judged <= {record.get(experiment.curve) for record in records}
+
+
+def lacking(experiment: Experiment, records: Sequence[Record], quick: bool) -> dict[str, int]:
+    """Return how many places of the declared grid have no point, by system."""
+    names = (
+        experiment.curve,
+        "seed",
+        *dict.fromkeys(n for p in experiment.places(quick) for n in p),
+    )
+    known = {tuple(record.get(name) for name in names) for record in records}
+    found: dict[str, int] = {}
+    seeds = sorted({record["seed"] for record in records})
+    for cell in experiment.cells(quick, seeds):
+        told = {experiment.curve: cell.system, "seed": cell.seed, **cell.place}
+        if tuple(told.get(name) for name in names) not in known:
+            found[cell.system] = found.get(cell.system, 0) + 1
+    return found
 
 
 def _table(claims: Sequence[Mapping[str, Any]], causes: Mapping[str, str]) -> Iterator[str]:
