@@ -19,7 +19,7 @@ _COLOURS = {
     "gdj": "#0072b2",
     "gdj-best": "#56b4e9",
     "gdj-chosen": "#56b4e9",
-    "gdj-fitted": "#8ecae6",
+    "gdj-fitted": "#6a4c93",
     "prob": "#009e73",
     "prob-window": "#1b4f3f",
     "prob-next": "#7fd4b6",

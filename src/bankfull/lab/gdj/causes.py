@@ -154,6 +154,11 @@ CAUSES: Causes = {
             "them, which PROB keeps; GDJ gives credit to newcomers that never find a complete "
             "result."
         ),
+        "The lead": (
+            "GDJ stays behind PROB at every number of streams, so there is no lead; the ratio of "
+            "the two rises, because popular symbols earn credit the faster the more streams there "
+            "are."
+        ),
         "GDJ gives more than RAND": "Credit finds the productive symbols, and chance does not.",
         "RAND": (
             "A result needs all its members, and chance keeps a fifth of each stream independently "
