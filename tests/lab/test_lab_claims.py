@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from bankfull.errors import SpecError
 from bankfull.lab import EXPERIMENTS, select
 from bankfull.lab import observers as see
-from bankfull.lab.claims import Claim, Points
+from bankfull.lab.claims import VERDICTS, Claim, Points
 from bankfull.lab.everything import gap_over_seeds, over_seeds
 from bankfull.policies import POLICIES
 
@@ -134,6 +135,48 @@ def test_curves_are_compared_where_they_are_equally_distorted() -> None:
     assert numbers(see.at_equal("a", "b", "sse", "budget"), given) == [5.0]
 
 
+def test_curves_without_a_common_distortion_are_not_comparable() -> None:
+    """One curve ends where the other begins, further on: no clamping, no verdict."""
+    given = points(
+        *(point("a", 1.0, budget=sse, sse=sse) for sse in (0.0, 1.0)),
+        *(point("b", 2.0, budget=sse, sse=sse + 1.5) for sse in (0.0, 1.0)),
+    )
+    told = claim(see.at_equal("a", "b", "sse", "budget")).judge(given)
+    assert (told["verdict"], told["measured"], told["observations"]) == ("not comparable", None, 0)
+    assert told["not_comparable_at"] == ["w, seed 1"]
+
+
+def test_places_that_are_not_comparable_do_not_decide_the_others() -> None:
+    given = points(
+        *(point("a", 2.0, budget=sse, sse=sse, seed=seed) for sse in (0.0, 1.0) for seed in (1, 2)),
+        *(
+            point("b", 1.0, budget=sse, sse=sse + far, seed=seed)
+            for sse in (0.0, 1.0)
+            for seed, far in ((1, 0.0), (2, 9.0))
+        ),
+    )
+    told = claim(see.at_equal("a", "b", "sse", "budget")).judge(given)
+    assert (told["verdict"], told["observations"]) == ("holds", 1)
+    assert told["not_comparable_at"] == ["w, seed 2"]
+
+
+def test_a_quick_run_judges_only_what_no_size_changes() -> None:
+    of_size = claim(see.ratio("a", "b"), expected=0.8)
+    assert of_size.judge(TWO_SEEDS)["verdict"] == "holds"
+    told = of_size.judge(TWO_SEEDS, quick=True)
+    assert told["verdict"] == "too small to judge"
+    assert told["measured"] == 1.0, "what was measured is told all the same"
+    law = replace(of_size, at_any_size=True)
+    assert law.judge(TWO_SEEDS, quick=True)["verdict"] == "holds"
+
+
+def test_steps_and_means_along_a_parameter() -> None:
+    assert numbers(see.least_step("a", "budget")) == [2.0]
+    assert numbers(see.least_step("b", "budget")) == [1.0]
+    assert numbers(see.mean_ratio("a", "b", "budget")) == [7 / 3]
+    assert numbers(see.grown_apart("a", "b", "budget")) == [0.3]
+
+
 def test_nothing_over_nothing_is_equal() -> None:
     assert numbers(see.ratio("a", "b"), points(point("a", 0.0), point("b", 0.0))) == [1.0]
 
@@ -162,9 +205,13 @@ def test_every_claim_has_something_to_be_judged_by(key: str, quick: bool) -> Non
         {one.curve: cell.system, **within, **cell.place, "seed": cell.seed, **invented}
         for cell in one.cells(quick, None)
     ]
-    verdicts = one.judge(records)
+    verdicts = one.judge(records, quick)
     assert len(verdicts) == len(one.claims)
-    assert {verdict["verdict"] for verdict in verdicts} <= {"holds", "fails", "depends"}
+    assert {verdict["verdict"] for verdict in verdicts} <= set(VERDICTS)
+    if quick:
+        told = {verdict["verdict"] for verdict in verdicts}
+        laws = any(claim.at_any_size for claim in one.claims)
+        assert told <= {"too small to judge"} or laws
 
 
 @pytest.mark.parametrize("key", EXPERIMENTS)
@@ -186,7 +233,34 @@ def test_seeds_of_the_comparison_of_all_policies_occur_nowhere_else() -> None:
 
 
 def test_the_comparison_of_all_policies_leaves_none_out() -> None:
-    assert set(POLICIES) <= set(EXPERIMENTS["all.policies"].systems)
+    """prob-window is PROB under another reading of a paper, which compares the two itself."""
+    assert set(POLICIES) - {"prob-window"} <= set(EXPERIMENTS["all.policies"].systems)
+    assert {"prob", "prob-window"} <= set(EXPERIMENTS["importance.fig9"].systems)
+
+
+@pytest.mark.parametrize("key", [key for key in EXPERIMENTS if not key.startswith("all.")])
+def test_every_reading_of_a_claim_is_judged_once(key: str) -> None:
+    """A claim that is judged twice under one name, or by the same points twice, is a slip."""
+    told = [(one.text, one.reading) for one in EXPERIMENTS[key].claims]
+    assert len(told) == len(set(told))
+
+
+READINGS = {
+    "importance.fig9": {"PROB from the windows", "PROB from all that has arrived"},
+    "importance.table1": {"importance rare", "importance by key"},
+    "gdj.fig4": {"gaps unstretched", "gaps stretched", "AGE: the stream's mean for all"},
+    "gdj.fig3": {"percentile counted from the bottom", "counted from the top"},
+    "gdj.fig6": {"memory by average credit of each join", "memory by credit of each tuple"},
+    "gdj.fig7-streams": {"PROB counts the next stream", "PROB counts all other streams"},
+    "gdj.fig8": {"percentile from other streams", "percentile from the same streams"},
+    "gdj.fig7-attributes": {"gaps unstretched, uniform too", "gaps stretched"},
+}
+
+
+@pytest.mark.parametrize(("key", "wanted"), READINGS.items())
+def test_readings_stand_side_by_side(key: str, wanted: set[str]) -> None:
+    found = {part for claim in EXPERIMENTS[key].claims for part in claim.reading.split("; ")}
+    assert wanted <= found
 
 
 def test_experiments_are_found_by_key_figure_and_paper() -> None:

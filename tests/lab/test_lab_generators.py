@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bankfull.lab import generators as make
-from bankfull.lab import locality, real
+from bankfull.lab import locality, readings, real
 from bankfull.lab.workloads import workload
 
 SEED = 20060511
@@ -39,6 +39,58 @@ def test_a_smaller_shape_makes_longer_trains() -> None:
         return float(np.mean([gap.std() / gap.mean() for gap in gaps]))
 
     assert variation(1.1) > 2 * variation(3.0)
+
+
+def test_unstretched_trains_are_local_and_stretched_ones_hardly() -> None:
+    """The locality measure of gdj.stack tells the two readings of the generator apart."""
+    beyond = {}
+    for gaps in (readings.STRETCHED, readings.UNSTRETCHED):
+        keys = readings.workload(f"synthetic, {gaps}", SEED, False).streams[0].columns["k"]
+        tenth = np.array([10])
+        came, mixed = (
+            locality.cumulative(locality.stack_distances(one), tenth)[0]
+            for one in (keys, make.shuffled(rng(), keys))
+        )
+        beyond[gaps] = came / mixed
+    assert beyond[readings.UNSTRETCHED] > 3.0
+    assert beyond[readings.STRETCHED] < 1.6
+
+
+def test_unstretched_trains_have_the_same_popularity_and_smallest_gap() -> None:
+    times, ranks = make.trains(rng(), 5_000, 100, 0.75, 1.1, 50_000)
+    assert np.array_equal(np.bincount(ranks), make.shares(5_000, 100, 0.75))
+    rare = np.sort(times[ranks == 99])  # ten apart at least, but for the place where it wraps
+    assert np.diff(rare).min() >= 9
+    assert 0 <= times.min() <= times.max() < 50_000
+
+
+def test_the_stretched_reading_is_the_workload_of_that_name() -> None:
+    assert readings.workload("synthetic, stretched", 3, True) is workload("synthetic", 3, True, ())
+    assert readings.workload("dew point", 3, True) is workload("dew point", 3, True, ())
+
+
+def test_uniform_attributes_are_drawn_as_the_reading_says() -> None:
+    """Equally frequent under both; in trains only where the same generator draws them."""
+    near = {}
+    for gaps in (readings.UNSTRETCHED, readings.UNIFORM_TOO):
+        made = readings.workload("attributes", SEED, True, (("gaps", gaps),))
+        keys = made.streams[1].columns["k0"]
+        assert locality.frequencies(keys)[0] < 30
+        near[gaps] = locality.cumulative(locality.stack_distances(keys), np.array([10]))[0]
+    assert near[readings.UNIFORM_TOO] > 2 * near[readings.UNSTRETCHED]
+
+
+def test_importance_by_key_is_a_function_of_the_key_and_rarely_high() -> None:
+    settings = (("kind", readings.BY_KEY),)
+    made = readings.workload("importance", SEED, False, settings)
+    worths: dict[int, set[float]] = {}
+    for trace in made.streams:
+        assert trace.importance is not None
+        for key, worth in zip(trace.columns["k"].tolist(), trace.importance.tolist(), strict=True):
+            worths.setdefault(key, set()).add(worth)
+        assert 0.0 < np.mean(trace.importance == 100.0) < 0.1
+    assert {len(found) for found in worths.values()} == {1}
+    assert sum(found == {100.0} for found in worths.values()) == 5
 
 
 def test_trades_come_in_bursts_at_the_published_rate_and_slope() -> None:

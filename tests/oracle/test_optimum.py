@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 import sys
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from math import fsum
@@ -38,6 +39,7 @@ from optimum_cases import (
 from bankfull.errors import PlanError, SpecError
 from bankfull.oracle import exact
 from bankfull.oracle.optimum import (
+    Aim,
     Goal,
     On,
     Optimum,
@@ -126,6 +128,86 @@ def test_replay_of_large_streams(convention: dict[str, Any], split: bool) -> Non
     best, largest = esja(problem), sja(problem)
     assert best.importance > largest.importance
     assert best.results < largest.results
+
+
+# ------------------------------------------------------------------- variants of section 4.2.1
+
+
+def test_the_smallest_importance_of_the_worked_example() -> None:
+    """Keep what earns least: the two twenties and R's first tuple are given up."""
+    for method in (odja, exhaustive):
+        least = method(example(evict_first=True), "least importance")
+        assert least.importance < sja(example(evict_first=True)).importance
+    assert numbers(odja(example(evict_first=True), "least importance")) == numbers(
+        exhaustive(example(evict_first=True), "least importance")
+    )
+
+
+@each_convention
+@pytest.mark.parametrize("split", [True, False])
+def test_oracle_variants(convention: dict[str, Any], split: bool) -> None:
+    """Unwanted results, and the smallest importance there is, against every decision."""
+    goals: list[Aim] = ["importance", "least importance"]
+    differing = 0
+    for seed in range(6):
+        problem = case(
+            seed,
+            tuples=8,
+            split=split,
+            importances=lambda dice: dice.choice([-5, -1, 1, 2, 20.5]),
+            signed=True,
+            **convention,
+        )
+        found = []
+        for goal in goals:
+            wanted, best = exhaustive(problem, goal), odja(problem, goal)
+            assert numbers(wanted) == numbers(best), (seed, goal)
+            assert replay(problem, best) == numbers(best), (seed, goal)
+            found.append(best.importance)
+        differing += found[0] > found[1]
+    assert differing > 2
+
+
+def test_negative_importances_are_refused_where_they_cannot_be_solved() -> None:
+    columns = ([0, 1], [1, 1], [-1, 2]), ([0, 1], [1, 1], [1, 1])
+    with pytest.raises(SpecError, match="signed=True"):
+        two(*columns, span=3, memory=(1, 1))
+    problem = two(*columns, span=3, memory=(1, 1), signed=True)
+    for method in (esja, sja, bound):
+        with pytest.raises(PlanError, match="odja"):
+            method(problem)
+
+
+# ----------------------------------------------------------------------------------- space of odja
+
+
+def test_odja_without_its_schedule_needs_no_more_for_longer_streams() -> None:
+    """Its stated space is that of two instants; what grows then is the list of turns alone."""
+
+    def peak(rows: int, schedule: bool) -> tuple[int, tuple[int, float]]:
+        dice = random.Random(rows)
+        columns = [
+            (
+                list(range(rows)),
+                [dice.randrange(4) for _ in range(rows)],
+                [dice.randrange(9) for _ in range(rows)],
+            )
+            for _ in range(2)
+        ]
+        problem = two(columns[0], columns[1], span=4, memory=(1, 1))
+        assert len(problem.arrivals) == 2 * rows  # made before, so it is not counted
+        tracemalloc.start()
+        best = odja(problem, schedule=schedule)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found, numbers(best)
+
+    grown = {}
+    for schedule in (False, True):
+        (small, _), (large, reached) = peak(100, schedule), peak(500, schedule)
+        grown[schedule] = large - small
+    assert reached == peak(500, False)[1]
+    assert grown[False] * 4 < grown[True]
 
 
 # ------------------------------------------------------------------------------------------ oracle

@@ -27,7 +27,17 @@ from compile_kernels import fewer, short
 #: What is tried: a policy of ours and its twin.
 PAIRS: dict[str, tuple[Policy, Any]] = {
     name: (POLICIES[name](), TWINS[name]())
-    for name in ("random", "fifo", "prob", "life", "simp", "simpprob", "dimpprob", "gain")
+    for name in (
+        "random",
+        "fifo",
+        "prob",
+        "prob-window",
+        "life",
+        "simp",
+        "simpprob",
+        "dimpprob",
+        "gain",
+    )
 }
 PAIRS |= {
     f"gdj {q} method {method}": (

@@ -43,7 +43,7 @@ SPAN = 30
 #: What is tried: a policy of ours and its twin.
 PAIRS: dict[str, tuple[Policy, Any]] = {
     name: (POLICIES[name](), TWINS[name]())
-    for name in ("random", "fifo", "prob", "life", "simp", "simpprob", "dimpprob")
+    for name in ("random", "fifo", "prob", "prob-window", "life", "simp", "simpprob", "dimpprob")
 }
 PAIRS |= {
     "gdj": (gdj(initial=0.9), TWINS["gdj"](initial=0.9)),

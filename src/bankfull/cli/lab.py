@@ -16,8 +16,20 @@ if TYPE_CHECKING:
     from bankfull.lab import Report
     from bankfull.lab.grid import Engine as Grid
 
-_COLOURS = {"holds": "green", "fails": "red", "depends": "yellow"}
-_SHORT = {"holds": "hold", "fails": "fail", "depends": "depend"}
+_COLOURS = {
+    "holds": "green",
+    "fails": "red",
+    "depends": "yellow",
+    "too small to judge": "dim",
+    "not comparable": "dim",
+}
+_SHORT = {
+    "holds": "hold",
+    "fails": "fail",
+    "depends": "depend",
+    "too small to judge": "too small to judge",
+    "not comparable": "not comparable",
+}
 _DISAGREEING_MAX = 3
 
 
@@ -72,7 +84,10 @@ def run_experiments(
         typer.Option(min=0, help="Use this seed instead of the declared ones; may be repeated."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Smaller streams, fewer points, one seed.")
+        bool,
+        typer.Option(
+            "--quick", help="Smaller streams, fewer points, one seed; judges what no size changes."
+        ),
     ] = False,
     out: Annotated[
         Path,
@@ -89,8 +104,10 @@ def run_experiments(
 ) -> None:
     """Run experiments: points as Parquet, a figure, and a verdict for every claim.
 
-    A claim holds, fails, or depends: it holds for some seeds or settings and not for others. A
-    claim that fails is reported as failing; the exit code says only whether the lab could run.
+    A claim holds, fails, or depends: it holds for some seeds or settings and not for others. It is
+    not comparable where its comparison makes no sense, and too small to judge in a --quick run,
+    unless no size can change it. A claim that fails is reported as failing; the exit code says only
+    whether the lab could run.
 
     Every experiment leaves a folder in DIR: points.parquet (one flat record a point), claims.json,
     figure.png and figure.svg. The grid runs as a Spark job, one task a cell; with --engine local
@@ -107,6 +124,54 @@ def run_experiments(
                 _print(report)
         if json:
             print_json(_document(found, engine, quick, seed))
+
+
+@lab.command("report")
+def report_results(
+    results_in: Annotated[
+        Path,
+        typer.Option("--results", metavar="DIR", file_okay=False, help="What runs have left."),
+    ] = Path("docs/figures"),
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", dir_okay=False, help="The page to write.")
+    ] = Path("docs/results.md"),
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Write verdicts and figures of the folder anew, too.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write one page about all papers: every figure, every claim under every reading, and why.
+
+    It runs nothing. Points are read from DIR, where `bankfull lab run ID --out DIR` left them, and
+    judged again. An experiment without points is named as not run yet.
+    """
+    with refusals(json):
+        from bankfull.errors import SourceError
+        from bankfull.lab.registry import EXPERIMENTS
+        from bankfull.lab.report import write
+        from bankfull.lab.store import load, save
+
+        if redraw:
+            for key, one in EXPERIMENTS.items():
+                if stored := load(results_in, key):
+                    save(results_in, one, stored[0], one.judge(*stored), stored[1])
+        page = write(results_in, out)
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(page.text)
+        except OSError as error:
+            raise SourceError(
+                f"{out} cannot be written: {error.strerror}: give another file with --out"
+            ) from error
+        if json:
+            told = {"page": str(out), "missing": list(page.missing), "verdicts": page.verdicts}
+            print_json(told)
+            return
+        console = results()
+        counts = [f"{count} {_SHORT[word]}" for word, count in page.verdicts.items() if count]
+        console.print(f"{out}: {', '.join(counts) or 'no results'}", markup=False)
+        for key in page.missing:
+            console.print(f"not run yet: {key}", markup=False)
 
 
 def _run(
@@ -211,10 +276,13 @@ def _print(report: Report) -> None:
 
 def _told(claim: dict[str, Any]) -> str:
     low, high = claim["lowest"], claim["highest"]
+    text = f"{claim['text']}{f' [{reading}]' if (reading := claim['reading']) else ''}"
+    if claim["measured"] is None:
+        return f"{text}. Expected {claim['expected']}; there is nothing to compare"
     measured = f"{claim['measured']:.4g}"
     if low != high:
         measured += f" ({low:.4g} to {high:.4g}; {claim['agreeing']} of {claim['observations']})"
-    text = f"{claim['text']}. Expected {claim['expected']}, measured {measured}"
+    text += f". Expected {claim['expected']}, measured {measured}"
     if claim["verdict"] == "depends":
         text += "; not at " + "; ".join(claim["disagreeing_at"][:_DISAGREEING_MAX])
     return text

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def stretches(
     return begin.astype(np.int64), end.astype(np.int64), order
 
 
-def in_canonical_order(workload: Workload, values: Sequence[Ints]) -> list[int]:
+def in_canonical_order(workload: Workload, values: Sequence[Any]) -> list[int]:
     """Put one number a tuple, given by stream, in the order of time, stream and row."""
     streams = [np.full(len(trace), place) for place, trace in enumerate(workload.streams)]
     times = np.concatenate([trace.times for trace in workload.streams])
@@ -120,6 +121,13 @@ def optimal_ages(workload: Workload) -> tuple[Ints, ...]:
         _best_ages(workload, join, place, other)
         for place, other in (join.streams, join.streams[::-1])
     )
+
+
+def productive(workload: Workload, place: int, other: int) -> Any:
+    """Say of every tuple of a stream whether a partner is still to come in another one."""
+    (join,) = workload.joins
+    begin, end, _ = stretches(workload, join, place, other, later=True)
+    return end > begin
 
 
 def _best_ages(workload: Workload, join: JoinOn, place: int, other: int) -> Ints:

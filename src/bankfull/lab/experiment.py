@@ -44,14 +44,34 @@ class Cell:
 
 @dataclass(frozen=True)
 class Chart:
-    """How the figure is drawn: a panel for each value of ``panel``, a curve for each system."""
+    """How the figure is drawn: a panel for each value of ``panel``, a curve for each system.
+
+    ``panel`` names a field, or several, of which every combination has a panel.
+    """
 
     x: str
     y: str
     kind: str = "line"  # or "bar", "scatter", "overview"
-    panel: str | None = None
+    panel: str | tuple[str, ...] | None = None
     log: str = ""  # which axes are logarithmic: "", "x", "y", "xy"
     across: str | None = None  # what a scatter plot has on its horizontal axis
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A figure or table as a paper prints it: the experiments that repeat it, or why none does."""
+
+    name: str
+    about: str
+    experiments: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        assert bool(self.experiments) != bool(self.reason), self.name
+
+
+#: Why a claim holds or not, in one plain sentence: by experiment, then by how its text begins.
+Causes = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -111,11 +131,11 @@ class Experiment:
             for measured in self.measure(cell)
         ]
 
-    def judge(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+    def judge(self, records: Sequence[Record], quick: bool = False) -> list[dict[str, Any]]:
         """Return a verdict for every claim."""
         settings = (*dict.fromkeys(name for place in self.places(False) for name in place), "seed")
         points = Points(records, settings)
-        return [{"experiment": self.key, **claim.judge(points)} for claim in self.claims]
+        return [{"experiment": self.key, **claim.judge(points, quick)} for claim in self.claims]
 
     def describe(self) -> dict[str, Any]:
         """Return the declaration as plain values."""

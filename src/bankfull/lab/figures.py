@@ -18,12 +18,18 @@ _COLOURS = {
     "gain": "#d55e00",
     "gdj": "#0072b2",
     "gdj-best": "#56b4e9",
+    "gdj-chosen": "#56b4e9",
+    "gdj-fitted": "#6a4c93",
     "prob": "#009e73",
+    "prob-window": "#1b4f3f",
+    "prob-next": "#7fd4b6",
     "life": "#66a61e",
     "fifo": "#999999",
     "random": "#bbbbbb",
     "age": "#d6c200",
     "age-learned": "#8c8000",
+    "age-mean": "#f0a202",
+    "age-window": "#b08d57",
     "simp": "#a6761d",
     "simpprob": "#e7298a",
     "dimpprob": "#7570b3",
@@ -35,7 +41,19 @@ _COLOURS = {
     "sieve": "#e6ab02",
     "largest": "#555555",
 }
-_DASHED = ("gdj-best", "method 3", "shuffled", "additive", "multiplicative", "cumulative")
+_DASHED = (
+    "gdj-best",
+    "gdj-chosen",
+    "prob-window",
+    "prob-next",
+    "age-window",
+    "age-mean",
+    "method 3",
+    "shuffled",
+    "additive",
+    "multiplicative",
+    "cumulative",
+)
 #: What stands at an axis, where the field's own name says too little.
 _AXES = {
     "budget": "memory, as a share of the window",
@@ -57,8 +75,15 @@ _AXES = {
     "rows": "length of a stream, tuples",
     "decay": "what is left of a priority after a window",
 }
+#: What is before the name of a reading above a panel.
+_READINGS = {
+    "kind": "importance",
+    "gaps": "gaps",
+    "counted": "percentile counted",
+    "answer": "odja:",
+}
 _SPARE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-_WIDTH_IN, _HEIGHT_IN, _COLUMNS = 4.6, 3.6, 2
+_WIDTH_IN, _HEIGHT_IN, _COLUMNS, _WIDEST = 4.6, 3.6, 2, 3
 #: Where the title begins and where the panels do, from the top; how much the legend takes.
 _TITLE_IN, _TOP_IN, _LEGEND_IN = 0.1, 0.2, 1.5
 #: Letters of a title in an inch.
@@ -86,8 +111,11 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
         overview.draw(figure, experiment, records, _style)
         return _save(figure, path)
     chart = experiment.chart
-    panels = list(dict.fromkeys(record[chart.panel] for record in records)) if chart.panel else [""]
-    columns = min(_COLUMNS, len(panels))
+    fields = (chart.panel,) if isinstance(chart.panel, str) else chart.panel or ()
+    panels = _panels(records, fields)
+    # Several fields are a table of panels: a column for each value of the last one.
+    values = {panel[-1] for panel in panels} if len(fields) > 1 else ()
+    columns = min(len(values), _WIDEST) or min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(_WIDTH_IN * columns + 1.6, _HEIGHT_IN * rows + 0.6))
     FigureCanvasAgg(figure)
@@ -95,11 +123,10 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
     for plot in plots[len(panels) :]:
         plot.set_axis_off()
     for plot, panel in zip(plots, panels, strict=False):
-        chosen = [one for one in records if not chart.panel or one[chart.panel] == panel]
+        chosen = [one for one in records if _panel_of(one, fields) == panel]
         _panel(plot, experiment, chosen)
-        if chart.panel:
-            told = panel if isinstance(panel, str) else f"{chart.panel} = {panel:g}"
-            plot.set_title(told, fontsize=10)
+        told = ", ".join(map(_panel_name, fields, panel))
+        plot.set_title(told, fontsize=10)
     handles, labels = plots[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="center right", fontsize=8, frameon=False)
     # In inches from the top, so that the title is as far from the panels in a tall figure.
@@ -110,6 +137,30 @@ def draw(experiment: Experiment, records: Sequence[Record], path: Path) -> dict[
     right, top = 1 - _LEGEND_IN / figure.get_figwidth(), 1 - _TOP_IN * inch
     figure.tight_layout(rect=(0, 0, right, top))
     return _save(figure, path)
+
+
+def _panels(records: Sequence[Record], fields: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the panels row by row: values in the order in which they occur, the last field first.
+
+    >>> _panels([{"a": 1, "b": 1}, {"a": 2, "b": 1}, {"a": 1, "b": 2}], ("a", "b"))
+    [(1, 1), (1, 2), (2, 1)]
+    """
+    orders = [list(dict.fromkeys(record[name] for record in records)) for name in fields]
+    found = dict.fromkeys(_panel_of(record, fields) for record in records)
+    return sorted(
+        found,
+        key=lambda panel: [order.index(value) for order, value in zip(orders, panel, strict=True)],
+    )
+
+
+def _panel_of(record: Record, fields: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(record[name] for name in fields)
+
+
+def _panel_name(field: str, value: Any) -> str:
+    if isinstance(value, str):
+        return f"{_READINGS[field]} {value}" if field in _READINGS else value
+    return f"{field} = {value:g}"
 
 
 def _save(figure: Any, path: Path) -> dict[str, Path]:
@@ -158,7 +209,7 @@ def _scale_across(plot: Any, logarithmic: bool, places: Sequence[Any]) -> None:
 
 def _style(name: str, number: int) -> dict[str, Any]:
     colour = _COLOURS.get(name.rpartition(" ")[2], _SPARE[number % len(_SPARE)])
-    dashed = name.startswith("split ") or name in _DASHED
+    dashed = name.startswith(("split ", "by credit ")) or name in _DASHED
     return {"label": name, "color": colour, "linestyle": "--" if dashed else "-"}
 
 

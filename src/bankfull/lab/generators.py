@@ -4,8 +4,11 @@ Reference: GDJ, section 5.1.1 (Zipf popularity, Pareto gaps between arrivals of 
 5.1.2 (profile of the stock trace); 5.3.3 (correlated and inversely correlated pairs); 5.3.4
 (attributes of growing skew). Importance, section 5 (normal importance dominates, high is rare).
 
-Deviations: a value has its Zipf share of the tuples exactly and its Pareto gaps are scaled to the
-length of the stream, because at a shape near one the mean gap says nothing about a finite stream.
+Deviations: a value has its Zipf share of the tuples exactly. What the smallest Pareto gap is, the
+paper does not say, and there are two readings. ``renewals`` scales the gaps of a value to the
+length of the stream, because at a shape near one the mean gap says nothing about a finite stream;
+then every value is there all day, and counting is enough. ``trains`` takes one mean inter-arrival
+for every value; then a value comes, stays for a while and is gone.
 """
 
 from __future__ import annotations
@@ -59,6 +62,24 @@ def renewals(
         ends = np.cumsum(gaps)
         turned = (ends[:-1] / ends[-1] + rng.random()) % 1.0  # any value may begin in mid-train
         times.append(turned * length)
+        ranks.append(np.full(count, rank, dtype=np.int64))
+    return in_order(np.concatenate(times), np.concatenate(ranks))
+
+
+def trains(
+    rng: np.random.Generator, rows: int, domain: int, skew: float, shape: float, length: int
+) -> tuple[Ints, Ints]:
+    """Return times and ranks as :func:`renewals` does, with Pareto gaps that are not stretched.
+
+    The smallest gap is one mean inter-arrival of the stream, whatever the value. So the arrivals of
+    a rare value come close together and then no more, and those of a popular one fill a large part
+    of the stream. A train begins anywhere and goes on at the beginning when it passes the end.
+    """
+    smallest = length / rows
+    times, ranks = [], []
+    for rank, count in enumerate(shares(rows, domain, skew)):
+        gaps = smallest * (1.0 + rng.pareto(shape, size=count))
+        times.append((rng.random() * length + np.cumsum(gaps)) % length)
         ranks.append(np.full(count, rank, dtype=np.int64))
     return in_order(np.concatenate(times), np.concatenate(ranks))
 
@@ -128,6 +149,19 @@ def in_order(times: Floats, keys: Ints) -> tuple[Ints, Ints]:
 def importances(rng: np.random.Generator, rows: int, kind: str = "rare") -> Floats:
     """Draw the importance of tuples from one of :data:`IMPORTANCES`."""
     return IMPORTANCES[kind](rng, rows)
+
+
+def importances_of_keys(rng: np.random.Generator, domain: int) -> Floats:
+    """Draw the importance of every key: it is a function of the key, the same in both streams.
+
+    Importance, section 5: high importance belongs to special values and occurs infrequently. One
+    value in twenty, at least one, is worth 100; these are taken from the less popular half of the
+    values, so that they are infrequent where popularity is skewed too. Others are worth 1 to 10.
+    """
+    values = rng.integers(1, 11, size=domain).astype(np.float64)
+    special = domain // 2 + rng.permutation(domain - domain // 2)[: max(1, domain // 20)]
+    values[special] = 100.0
+    return values
 
 
 def _rare(rng: np.random.Generator, rows: int) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bankfull.lab.experiment import Cell, Experiment
 from bankfull.lab.simulate import simulate
-from bankfull.lab.systems import variants
+from bankfull.lab.systems import CHOSEN, FITTED, variants
 from bankfull.lab.traces import JoinOn, Trace, Workload
 
 #: Stands for an experiment in the cells that only load kernels.
@@ -23,8 +23,12 @@ def kernel_cells(experiments: Sequence[Experiment]) -> list[Cell]:
     from bankfull.policies import POLICIES
 
     named = {name for one in experiments for name in (*one.systems, *one.policies)}
-    needed = {variants(name.rpartition(" ")[2], _tiny())[0][0] for name in named}
-    return [Cell(KERNELS, policy, 0, {}) for policy in sorted(needed & set(POLICIES))]
+    needed = {
+        "gdj" if name in (CHOSEN, FITTED) else variants(name, _tiny())[0][0]
+        for name in (one.rpartition(" ")[2] for one in named)
+    }
+    known = [name for name in sorted(needed) if name in POLICIES or ":" in name]
+    return [Cell(KERNELS, policy, 0, {}) for policy in known]
 
 
 def load(policy: str) -> None:

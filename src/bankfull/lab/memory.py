@@ -68,6 +68,7 @@ MEMORY = Experiment(
             "at least",
             1.0,
             1e-9,
+            at_any_size=True,
         ),
     ),
     Chart("budget", "recall: share of the exact output", kind="overview", log="x"),

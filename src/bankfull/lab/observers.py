@@ -7,6 +7,7 @@ points: ``workload="stock-like"``, several values as a tuple, or a test.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,59 @@ def growth(system: str, along: str, field: str = "value", **where: Any) -> Obser
     return observe
 
 
+def grown_apart(above: str, below: str, along: str, **where: Any) -> Observer:
+    """Observe how much more one system's value grows than another's, from first to last."""
+
+    def observe(points: Points) -> list[Observation]:
+        rises = [dict(change(name, along, **where)(points)) for name in (above, below)]
+        return [(label, rises[0][label] - rises[1][label]) for label in rises[0]]
+
+    return observe
+
+
+def mean_ratio(above: str, below: str, along: str, **where: Any) -> Observer:
+    """Observe the mean, ``along`` a parameter, of one system's value over another's."""
+
+    def observe(points: Points) -> list[Observation]:
+        found = []
+        for label, group in points.places(where, without=(along,)):
+            series: dict[float, dict[str, float]] = {}
+            for record in group:
+                series.setdefault(record[along], {})[curve_of(record)] = float(record["value"])
+            ratios = [
+                _divide(there[above], there[below])
+                for there in series.values()
+                if above in there and below in there
+            ]
+            if ratios:
+                found.append((label, sum(ratios) / len(ratios)))
+        return found
+
+    return observe
+
+
+def least_step(system: str, along: str, field: str = "value", **where: Any) -> Observer:
+    """Observe the smallest factor by which a system's value grows between neighbours ``along``."""
+
+    def observe(points: Points) -> list[Observation]:
+        found = []
+        for label, group in points.places(where, without=(along,)):
+            mine = [
+                value
+                for _, value in sorted(
+                    (record[along], float(record[field]))
+                    for record in group
+                    if curve_of(record) == system
+                )
+            ]
+            if len(mine) > 1:
+                steps = [_divide(after, before) for before, after in pairwise(mine)]
+                found.append((label, min(steps)))
+        return found
+
+    return observe
+
+
 def quotient(system: str, above: str, below: str, **where: Any) -> Observer:
     """Observe one field of a system's points over another."""
 
@@ -174,7 +228,7 @@ def at_equal(above: str, below: str, across: str, along: str, **where: Any) -> O
     """Observe one system's value over another's where both have the same ``across``.
 
     Both curves are followed by straight lines between their points, to the middle of the range
-    that they share; a curve that does not reach it counts with its nearest end.
+    that they share. Curves that share no range cannot be compared: the observation is no number.
     """
 
     def observe(points: Points) -> list[Observation]:
@@ -190,6 +244,9 @@ def at_equal(above: str, below: str, across: str, along: str, **where: Any) -> O
                 curves.append(np.array(mine).T)
             low = max(curve[0].min() for curve in curves)
             high = min(curve[0].max() for curve in curves)
+            if low > high:
+                found.append((label, float("nan")))
+                continue
             values = [float(np.interp((low + high) / 2, *curve)) for curve in curves]
             found.append((label, _divide(values[0], values[1])))
         return found

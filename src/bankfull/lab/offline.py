@@ -21,6 +21,8 @@ from bankfull.lab.generators import draws, importances
 from bankfull.lab.workloads import EXAMPLE
 
 _ODJA = "odja"
+#: What ODJA is to answer: the importance of the optimum alone, or also how it is reached.
+VALUE, SCHEDULE = "importance alone", "with the schedule"
 
 
 def running_time(cell: Cell) -> list[Record]:
@@ -28,7 +30,10 @@ def running_time(cell: Cell) -> list[Record]:
     from bankfull.oracle.optimum import esja, odja
 
     problem = _problem(cell.seed, **_sizes(cell))
-    solve = odja if cell.system == _ODJA else esja
+
+    def solve(given: Any) -> Any:
+        return odja(given, schedule=False) if cell.system == _ODJA else esja(given)
+
     seconds: list[float] = []
     while len(seconds) < 3 and sum(seconds) < 2.0:
         began = time.perf_counter()
@@ -38,8 +43,14 @@ def running_time(cell: Cell) -> list[Record]:
 
 
 def memory_use(cell: Cell) -> list[Record]:
-    """Measure by how many kilobytes a fresh process grows when it solves the problem."""
-    arguments = json.dumps({"system": cell.system, "seed": cell.seed, **_sizes(cell)})
+    """Measure by how many kilobytes a fresh process grows when it solves the problem.
+
+    ODJA with its schedule remembers the ways to all states; without it, those of two instants.
+    """
+    schedule = cell.place["answer"] == SCHEDULE
+    arguments = json.dumps(
+        {"system": cell.system, "seed": cell.seed, "schedule": schedule, **_sizes(cell)}
+    )
     done = subprocess.run(
         [sys.executable, "-m", __name__, arguments], capture_output=True, text=True, check=False
     )
@@ -89,11 +100,13 @@ def _problem(seed: int, rows: int, window: int, room: int) -> Any:
     return two(left, right, window - 1, (room, room))
 
 
-def _grown(system: str, **sizes: int) -> int:
+def _grown(system: str, schedule: bool, **sizes: int) -> int:
     """Return the growth of this process in KB: its peak less its peak before solving."""
     from bankfull.oracle.optimum import esja, odja
 
-    solve = odja if system == _ODJA else esja
+    def solve(given: Any) -> Any:
+        return odja(given, schedule=schedule) if system == _ODJA else esja(given)
+
     solve(_problem(0, 20, 5, 1))  # load what is loaded once
     before = _peak_kb()
     solve(_problem(**sizes))

@@ -80,7 +80,7 @@ def run(
         found = [record for points in ahead.popleft()(progress) for record in points]
         if following is not None:
             ahead.append(engine.submit(following))
-        claims = experiment.judge(found)
-        files = store.save(folder, experiment, found, claims)
+        claims = experiment.judge(found, quick)
+        files = store.save(folder, experiment, found, claims, quick)
         cells_before += len(cells)
         yield Report(experiment, found, claims, files, len(cells), time.perf_counter() - began)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bankfull.lab.traces import JoinOn, Trace
+from bankfull.policies.registry import find
 from bankfull.spec import Join, Query, Stream, as_predicate, span, windows
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def simulate(
     whole = budget if isinstance(budget, int) else sum(budget)
     overload = bf.shed(
         memory=bf.tuples(whole),
-        keep=getattr(bf.policies, policy)(**params),
+        keep=find(policy)(**params),
         split=_split(streams, joins, budget, unified),
         sample=sample,
         seed=seed,

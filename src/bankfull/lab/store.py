@@ -24,7 +24,11 @@ def prepare(folder: Path) -> None:
 
 
 def save(
-    folder: Path, experiment: Experiment, records: Sequence[Record], verdicts: Sequence[Any]
+    folder: Path,
+    experiment: Experiment,
+    records: Sequence[Record],
+    verdicts: Sequence[Any],
+    quick: bool = False,
 ) -> dict[str, str]:
     """Write points (Parquet), verdicts (JSON) and figure (PNG, SVG); return where."""
     import pyarrow.parquet
@@ -35,11 +39,23 @@ def save(
     prepare(target)
     paths = {name: target / name for name in ("points.parquet", "claims.json")}
     pyarrow.parquet.write_table(table(records), paths["points.parquet"])
-    told = {**experiment.describe(), "claims": list(verdicts)}
+    told = {**experiment.describe(), "quick": quick, "claims": list(verdicts)}
     paths["claims.json"].write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n")
     for suffix, path in draw(experiment, records, target / "figure").items():
         paths[f"figure.{suffix}"] = path
     return {name: str(path) for name, path in paths.items()}
+
+
+def load(folder: Path, key: str) -> tuple[list[Record], bool] | None:
+    """Return the points that a run left, and whether it was a quick one; None without any."""
+    import pyarrow.parquet
+
+    target = folder / key
+    if not (target / "points.parquet").exists() or not (target / "claims.json").exists():
+        return None
+    rows = pyarrow.parquet.read_table(target / "points.parquet").to_pylist()
+    records = [{name: one for name, one in row.items() if one is not None} for row in rows]
+    return records, bool(json.loads((target / "claims.json").read_text()).get("quick", False))
 
 
 def table(records: Sequence[Record]) -> Any:

@@ -1,23 +1,42 @@
 """What competes in an experiment, by name: policies with their parameters, the optimum, hindsight.
 
 A name stands for one policy with its own defaults, for one with given parameters, or for several
-of which the best counts. The latter is hindsight, which no user has, and is granted to GDJ only,
-whose paper chose its percentile for each data set.
+of which the best counts (``gdj-best``). The latter is hindsight, which no user has. GDJ's paper
+chose a percentile for each data set. Read as a setting of the policy, it is found on streams that
+no claim is judged by (``gdj-chosen``), and nobody has hindsight; read as tuning on the very streams
+that are judged, which is what the paper did, it is ``gdj-fitted``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from bankfull.lab.counting import distortion, exact, in_canonical_order, optimal_ages
+import numpy as np
+
+from bankfull.lab.counting import (
+    distortion,
+    exact,
+    in_canonical_order,
+    optimal_ages,
+    productive,
+)
 from bankfull.lab.optimum import Goal, keys_met, optimum
 from bankfull.lab.simulate import Outcome, simulate
 from bankfull.lab.traces import Workload
 
 #: Percentiles that hindsight chooses from, the published ones among them.
 PERCENTILES = (0.0, 0.1, 0.25, 0.5, 0.7, 0.836, 0.95, 0.995)
+#: Percentiles that are tried for a data set: the published ones, counted from either end.
+TRIED = (0.0, 0.002, 0.005, 0.1, 0.164, 0.25, 0.5, 0.7, 0.836, 0.95, 0.995, 0.998)
 HINDSIGHT, LEARNED = "gdj-best", "age-learned"
+#: GDJ with one percentile for a data set, found on other streams of its kind or on the very same.
+CHOSEN, FITTED = "gdj-chosen", "gdj-fitted"
+#: AGE told beforehand; the three differ in the age of tuples that will have no result at all.
+TOLD_AGE, AGE_WINDOW, AGE_MEAN = "age", "age-window", "age-mean"
+#: The lab's own policies, by the name of their curve.
+_OWN = {"prob-next": "bankfull.lab.prob_next:ProbNext"}
 OPTIMUM, EXACT = "optimum", "exact"
 #: The schedule with most results, whatever they are worth (importance, SJA).
 LARGEST = "largest"
@@ -28,17 +47,33 @@ Variant = tuple[str, Mapping[str, Any]]
 def variants(system: str, workload: Workload) -> tuple[Variant, ...]:
     """Return the policies that a name stands for.
 
-    AGE is given what its authors gave it, the best age of every tuple; ``age-learned`` has to
-    find one out.
+    AGE is given what its authors gave it, the best age of every tuple, where one without results
+    has the age 0 (``age``) or its window (``age-window``); ``age-mean`` gives all tuples of a
+    stream the mean of their best ages; ``age-learned`` has to find one out.
     """
     if system == HINDSIGHT:
         return tuple(("gdj", {"initial": percentile}) for percentile in PERCENTILES)
-    if system == "age":
-        ages = in_canonical_order(workload, optimal_ages(workload))
+    if system in (TOLD_AGE, AGE_WINDOW, AGE_MEAN):
+        ages = in_canonical_order(workload, told_ages(workload, system))
         return (("age", {"ages": tuple(map(float, ages))}),)
     if system == LEARNED:
         return (("age", {}),)
-    return ((system, {}),)
+    return ((_OWN.get(system, system), {}),)
+
+
+@lru_cache(maxsize=8)
+def told_ages(workload: Workload, system: str) -> tuple[Any, ...]:
+    """Return the age that AGE is told for every tuple, by stream, under one of its readings."""
+    best = optimal_ages(workload)
+    if system == AGE_WINDOW:
+        (join,) = workload.joins
+        return tuple(
+            np.where(productive(workload, place, other), ages, join.within)
+            for ages, (place, other) in zip(best, (join.streams, join.streams[::-1]), strict=True)
+        )
+    if system == AGE_MEAN:
+        return tuple(np.full(len(ages), ages.mean()) for ages in best)
+    return best
 
 
 def run(

@@ -15,6 +15,7 @@ from bankfull.policies.gain import Gain
 from bankfull.policies.gdj import Gdj
 from bankfull.policies.life import Life
 from bankfull.policies.prob import Prob
+from bankfull.policies.prob_window import ProbWindow
 from bankfull.policies.random_drop import Random
 from bankfull.policies.registry import POLICIES, Policy, Shape, register, resolve
 from bankfull.policies.s3fifo import S3Fifo
@@ -34,6 +35,7 @@ gain = Gain
 gdj = Gdj
 life = Life
 prob = Prob
+prob_window = ProbWindow
 random = Random
 dimpprob = Dimpprob
 simp = Simp
@@ -54,6 +56,7 @@ __all__ = [
     "life",
     "multiplicative",
     "prob",
+    "prob_window",
     "random",
     "register",
     "resolve",

@@ -21,10 +21,11 @@ from bankfull.oracle.optimum.bound import bound
 from bankfull.oracle.optimum.exhaustive import exhaustive
 from bankfull.oracle.optimum.flow import esja, sja
 from bankfull.oracle.optimum.odja import odja
-from bankfull.oracle.optimum.problem import RULES, Goal, On, Optimum, Problem, Stay, two
+from bankfull.oracle.optimum.problem import RULES, Aim, Goal, On, Optimum, Problem, Stay, two
 
 __all__ = [
     "RULES",
+    "Aim",
     "Goal",
     "On",
     "Optimum",

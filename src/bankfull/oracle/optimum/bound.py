@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bankfull.errors import PlanError
 from bankfull.oracle.optimum.problem import RULES, Goal, Meeting, Optimum, Problem, Stay
 from bankfull.oracle.optimum.solvers import or_tools
 
@@ -60,6 +61,11 @@ def bound(problem: Problem, goal: Goal = "importance", tolerance: float = 1e-3) 
     >>> found.results, round(found.importance + found.slack, 3)
     (1, 1.0)
     """
+    if problem.signed:
+        raise PlanError(
+            "the sum of minima bounds nothing where importances are negative: odja (small "
+            "memories) can do it"
+        )
     meetings = [_weigh(problem, meeting, goal) for meeting in problem.meetings()]
     if not meetings:
         return Optimum(0, 0.0, ())

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, groupby, product
 
-from bankfull.oracle.optimum.problem import Arrival, Goal, Optimum, Problem, Stay
+from bankfull.oracle.optimum.problem import Aim, Arrival, Optimum, Problem, Stay
 
 Memory = tuple[Arrival, ...]
 Output = tuple[tuple[Arrival, ...], ...]
 
 
-def exhaustive(problem: Problem, goal: Goal = "importance") -> Optimum:
-    """Return the best of all outputs: of largest importance, or with most results.
+def exhaustive(problem: Problem, goal: Aim = "importance") -> Optimum:
+    """Return the best of all outputs: of largest or least importance, or with most results.
 
     >>> from bankfull.oracle.optimum import two
     >>> streams = ([0, 1], [7, 8], [2, 9]), ([2, 3], [8, 7], [9, 9])
@@ -34,10 +34,12 @@ def exhaustive(problem: Problem, goal: Goal = "importance") -> Optimum:
         score = importance, Fraction(len(output))
         if goal == "results":
             score = score[1], score[0]
+        if goal == "least importance":
+            score = -score[0], -score[1]
         if best is None or score > best[0]:
             best = score, output
     assert best is not None  # to do nothing is a decision too
-    importance = best[0][0 if goal == "importance" else 1]
+    importance = sum((Fraction(problem.worth(members)) for members in best[1]), Fraction(0))
     return Optimum(len(best[1]), float(importance), _stays(best[1]))
 
 

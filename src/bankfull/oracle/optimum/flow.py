@@ -75,6 +75,11 @@ def _optimum(problem: Problem, goal: Goal) -> Optimum:
         raise PlanError(
             "a join of three and more streams is no flow: odja (small memories) or bound can do it"
         )
+    if problem.signed:
+        raise PlanError(
+            "with negative importances it can be better to keep less, which this flow does not "
+            "know: odja (small memories) can do it"
+        )
     meetings, free = _meetings(problem)
     kept: list[Stay] = []
     earned = list(free)

@@ -14,7 +14,12 @@ Deviations: the printed procedure lets state y, which holds r(t), meet s(t+1), a
     the third (errata of paper 004). With split memory the streams are independent graphs, as
     printed; a shared memory is one graph whose states hold tuples of all, and so is any memory
     if a join has three and more streams. Expired tuples leave the state at once. Sums are exact;
-    equals are decided by the number of results.
+    equals are decided by the number of results. The variants that the section names are aims here:
+    the largest output, the smallest importance, and importances of both signs (``signed``). The
+    stated space, two time instants of states, is kept with ``schedule=False``. With the schedule
+    every state remembers the way to it, as ``prev`` in the paper does, and then the states of all
+    instants on those ways stay in memory, which grows with the streams; the paper's printing
+    procedure needs them as well and its space is stated without them.
 Cost: a state for every choice of ``memory`` among the live tuples, each turn.
 """
 
@@ -25,30 +30,34 @@ from fractions import Fraction
 from itertools import combinations, groupby, product
 from typing import NamedTuple
 
-from bankfull.oracle.optimum.problem import Arrival, Buffer, Goal, Optimum, Problem, Stay
+from bankfull.oracle.optimum.problem import Aim, Arrival, Buffer, Optimum, Problem, Stay
 
 State = frozenset[Arrival]
 Turn = tuple[Arrival, ...]
 
 
 class _Path(NamedTuple):
-    """The best way to a state: what it earned, and where it came from."""
+    """The best way to a state: what it earned, and where it came from, if that is wanted."""
 
     importance: Fraction
     results: int
     state: State
     previous: _Path | None
 
-    def better(self, other: _Path, goal: Goal) -> bool:
+    def better(self, other: _Path, goal: Aim) -> bool:
         if goal == "importance":
             return (self.importance, self.results) > (other.importance, other.results)
+        if goal == "least importance":
+            return (self.importance, self.results) < (other.importance, other.results)
         return (self.results, self.importance) > (other.results, other.importance)
 
 
-def odja(problem: Problem, goal: Goal = "importance") -> Optimum:
+def odja(problem: Problem, goal: Aim = "importance", schedule: bool = True) -> Optimum:
     """Return the output of largest importance (optimal dynamic-programming join approximation).
 
-    With ``goal="results"`` it is the largest output: every result weighs the same.
+    With ``goal="results"`` it is the largest output: every result weighs the same; with ``"least
+    importance"`` the one of smallest importance. Without the ``schedule`` nothing is ``kept`` in
+    the answer, and the states of two turns are all that is in memory.
 
     >>> from bankfull.oracle.optimum import two
     >>> odja(two(([0, 1], [7, 8], [2, 9]), ([2, 3], [8, 7], [9, 9]), span=3, memory=(1, 1)))
@@ -59,14 +68,15 @@ def odja(problem: Problem, goal: Goal = "importance") -> Optimum:
     kept: set[Stay] = set()
     graphs = [(buffer,) for buffer in problem.buffers] if problem.in_pairs else [problem.buffers]
     for buffers in graphs:
-        path = _best_path(problem, turns, buffers, goal)
+        path = _best_path(problem, turns, buffers, goal, schedule)
         importance, results = importance + path.importance, results + path.results
-        kept |= _stays(problem, turns, path)
+        if schedule:
+            kept |= _stays(problem, turns, path)
     return Optimum(results, float(importance), tuple(sorted(kept)))
 
 
 def _best_path(
-    problem: Problem, turns: list[Turn], buffers: tuple[Buffer, ...], goal: Goal
+    problem: Problem, turns: list[Turn], buffers: tuple[Buffer, ...], goal: Aim, schedule: bool
 ) -> _Path:
     reached = {State(): _Path(Fraction(0), 0, State(), None)}
     for arrivals in turns:
@@ -76,7 +86,8 @@ def _best_path(
             for stored in _choices(live, arrivals, buffers):
                 found = stored.difference(arrivals) if problem.evict_first else live
                 worth, count = _sum(problem, _earned(problem, found, arrivals))
-                step = _Path(path.importance + worth, path.results + count, stored, path)
+                before = path if schedule else None
+                step = _Path(path.importance + worth, path.results + count, stored, before)
                 if stored not in ahead or step.better(ahead[stored], goal):
                     ahead[stored] = step
         reached = ahead
@@ -91,7 +102,7 @@ def _alive(problem: Problem, state: State, now: int) -> State:
 
 
 def _choices(live: State, arrivals: Turn, buffers: tuple[Buffer, ...]) -> Iterator[State]:
-    """Yield every memory that can follow. Fewer tuples than fit are never better."""
+    """Yield every memory that can follow: nobody is dropped while there is room."""
     chosen = []
     for buffer in buffers:
         wanted = [one for one in (*live, *arrivals) if one.stream in buffer.streams]

@@ -39,6 +39,8 @@ Columns = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
 #: What is maximised first; the other one decides between equals.
 Goal = Literal["importance", "results"]
+#: What ``odja`` and ``exhaustive`` can look for besides: the output of smallest importance.
+Aim = Literal["importance", "results", "least importance"]
 
 #: The importance of a result, from that of its members (section 3.2).
 RULES: dict[str, Callable[[Sequence[float]], float]] = {
@@ -119,6 +121,11 @@ class Problem:
     each. A tuple is stored once, however many joins it is of use to. Only results of time
     ``since`` or later count.
 
+    ``signed`` allows negative importances, of results that are not wanted (section 4.2.1). Then,
+    and where the smallest importance is looked for, keeping less could be better; the decisions
+    are nevertheless those of an operator and of the paper's graph, which drops nobody while there
+    is room. Only ``odja`` and ``exhaustive`` go through such decisions.
+
     >>> streams = ([3, 5], [1, 2], [1, 9]), ([4, 5], [1, 2], [4, 4])
     >>> problem = Problem(streams, (On((0, 1), span=2),), memory=1)
     >>> [(arrival.turn, arrival.stream, arrival.time) for arrival in problem.arrivals]
@@ -132,6 +139,7 @@ class Problem:
     since: int | None = None
     evict_first: bool = False
     together: bool = False
+    signed: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.memory, tuple) and len(self.memory) != len(self.streams):
@@ -141,12 +149,14 @@ class Problem:
         if self.rule not in RULES:
             raise SpecError(f"no importance rule {self.rule!r}: {closest(self.rule, RULES)}")
         attributes = [
-            _check(number, *(np.asarray(column) for column in columns))
+            _check(number, self.signed, *(np.asarray(column) for column in columns))
             for number, columns in enumerate(self.streams)
         ]
         for join in self.joins:
             _check_join(join, attributes)
-            largest = [float(np.max(self.streams[one][2], initial=0.0)) for one in join.streams]
+            largest = [
+                float(np.max(np.abs(self.streams[one][2]), initial=0.0)) for one in join.streams
+            ]
             if not isfinite(RULES[self.rule](largest)):
                 raise SpecError(
                     f"the {self.rule} of importances {largest} is not finite: lower them"
@@ -278,7 +288,7 @@ def _check_join(join: On, attributes: list[int]) -> None:
             raise SpecError(f"stream {stream} has no attribute {join.attribute}")
 
 
-def _check(number: int, times: Any, keys: Any, importances: Any) -> int:
+def _check(number: int, signed: bool, times: Any, keys: Any, importances: Any) -> int:
     """Refuse columns that are no stream; return how many attributes there are."""
     if not len(times) == len(keys) == len(importances):
         raise SpecError(
@@ -287,7 +297,10 @@ def _check(number: int, times: Any, keys: Any, importances: Any) -> int:
         )
     if np.any(np.diff(times) < 0):
         raise SpecError(f"times of stream {number} decrease: sort its tuples by time")
-    if not np.all(np.isfinite(importances)) or np.any(np.asarray(importances) < 0):
-        # Keeping more would no longer be at least as good, which all the searches rely on.
-        raise SpecError(f"stream {number} has an importance that is not finite or is negative")
+    if not np.all(np.isfinite(importances)) or (not signed and np.any(np.asarray(importances) < 0)):
+        # Keeping more would no longer be at least as good, which the flow and the bound rely on.
+        raise SpecError(
+            f"stream {number} has an importance that is not finite or is negative: negative ones "
+            "are for odja and exhaustive alone, with signed=True"
+        )
     return keys.shape[1] if keys.ndim > 1 else 1

@@ -23,7 +23,7 @@ from bankfull.oracle.shedding.blind import Fifo, Random
 from bankfull.oracle.shedding.credit import Gdj, GdjTuned
 from bankfull.oracle.shedding.draws import uniform
 from bankfull.oracle.shedding.formulas import Additive, Cumulative, Multiplicative
-from bankfull.oracle.shedding.frequency import Life, Prob
+from bankfull.oracle.shedding.frequency import Life, Prob, ProbWindow
 from bankfull.oracle.shedding.importance import Dgl, Dimpprob, Simp, Simpprob
 from bankfull.oracle.shedding.memory import Arrival, JoinSpec, Memory
 from bankfull.oracle.shedding.mixture import Gain
@@ -37,6 +37,7 @@ TWINS: dict[str, type[Policy]] = {
     "random": Random,
     "fifo": Fifo,
     "prob": Prob,
+    "prob-window": ProbWindow,
     "life": Life,
     "gdj": Gdj,
     "gdj-tuned": GdjTuned,
@@ -73,6 +74,7 @@ __all__ = [
     "Multiplicative",
     "Policy",
     "Prob",
+    "ProbWindow",
     "Random",
     "S3Fifo",
     "SetJoin",

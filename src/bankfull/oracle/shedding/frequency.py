@@ -1,4 +1,4 @@
-"""Policies that trust how often a key has arrived elsewhere: prob, life."""
+"""Policies that trust how often a key is found elsewhere: prob, prob-window, life."""
 
 from __future__ import annotations
 
@@ -31,6 +31,26 @@ class Prob(Policy):
 
     def priority(self, u: Arrival, memory: Memory) -> Standing:
         return (self.count[u.seq],)
+
+
+@dataclass
+class ProbWindow(Policy):
+    """The tuple that found the fewest stored matches on arrival goes.
+
+    Reference: paper `importance`, 5.2: matches are counted in the windows only, as stored. Counted
+    once: neither who comes later nor who leaves changes it.
+    """
+
+    found: dict[int, int] = field(init=False, repr=False, default_factory=dict)
+
+    def begin(self) -> None:
+        self.found = {}
+
+    def arrived(self, x: Arrival, memory: Memory) -> None:
+        self.found[x.seq] = memory.matches(x)
+
+    def priority(self, u: Arrival, memory: Memory) -> Standing:
+        return (self.found[u.seq],)
 
 
 @dataclass
