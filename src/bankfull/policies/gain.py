@@ -22,6 +22,7 @@ from bankfull.kernels.bounded.memory import (
     sift,
 )
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
+from bankfull.kernels.recall.feed import AGES, PARTNERS, RING, Feed, slice_of, widths
 from bankfull.policies.mixture import (
     CHANCE,
     ESTIMATORS,
@@ -31,27 +32,22 @@ from bankfull.policies.mixture import (
     WORDS,
     find_chance,
     first_shares,
+    had_partners,
     learn,
     prepare,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
-from bankfull.policies.worth import (
-    AGES,
-    CLASSES,
-    NO_CLASS,
-    class_of,
-    middle,
-    tabulate_ages,
-    tabulate_worth,
-)
+from bankfull.policies.returns import look_at_sample, tabulate_returns
+from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulate_worth
 
 #: Tables are made anew after so many tuples.
 _PERIOD = 128
 #: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
 #: how many that share a key are passed on the way to the oldest of them.
 _AGAIN, _MOST, _ALONG = 8, 8, 64
-#: The note of a tuple: the class of its importance.
-_CLASS = 0
+#: The notes of a tuple: the class of its importance, the partners it has had, and the number of
+#: the arrival that was the last of them.
+_CLASS, _HAD, _LAST = 0, 1, 2
 
 
 class GainState(NamedTuple):
@@ -61,10 +57,13 @@ class GainState(NamedTuple):
     arrivals, the time of the last and those learned from; ``shares`` of the estimators;
     ``factors``, what a count of a key is worth. For every stream: ``seen``, the decayed number of
     tuples in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a
-    tuple of class c; ``ages[s]``, results and expected results by age, then the index made from
-    them. ``period``: tuples since the tables were made, the time that ``factors`` hold for, how
+    tuple of class c; of every state (``returns.py``) ``found`` meetings, ``looked``: time spent in
+    it and meetings expected, and the ``index`` made of them. ``once[s]``: a tuple of the stream has
+    one partner at most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
+    ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
+    last look at the sample, and how many there were. ``period``: tuples since the tables were made, the time that ``factors`` hold for, how
     often they were prepared. ``cursor``: the stream and slot to be looked at next. ``chances``,
-    ``fresh`` and ``counts`` are room to work in.
+    ``fresh``, ``counts``, ``rates`` and ``inside`` are room to work in.
     """
 
     rate: float
@@ -75,12 +74,22 @@ class GainState(NamedTuple):
     factors: Float64
     seen: Float64
     worth: Float64
-    ages: Float64
+    sampled: bool
+    had: Int64
+    found: Float64
+    looked: Float64
+    index: Float64
+    once: Int64
+    ends: Int64
+    widths: Float64
+    clock: Float64
     period: Float64
     cursor: Int64
     chances: Float64
     fresh: Float64
     counts: Float64
+    rates: Float64
+    inside: Float64
 
 
 @register("gain", "our own")
@@ -116,8 +125,11 @@ class Gain(Policy):
     def start(self, shape: Shape) -> GainState:
         streams = len(shape.spans)
         each = (shape.joins, streams)
-        ages = np.zeros((streams, 3, AGES))
-        ages[:, 2] = 1.0
+        states = (streams, AGES, PARTNERS)
+        index, once = np.ones(states), np.array(shape.once or (False,) * streams, np.int64)
+        index[once > 0, :, 1:] = 0.0
+        timed = shape.scale > 0.0
+        ends = [slice_of(span / shape.scale) + 1 if timed else 1 for span in shape.spans]
         own = [*(middle(known) for known in range(CLASSES)), 1.0]  # until others are known
         return GainState(
             float(self.rate),
@@ -128,13 +140,40 @@ class Gain(Policy):
             np.zeros((*each, 3, LIVES)),
             np.zeros((streams, CLASSES + 1)),
             np.tile(own, (streams, 1)),
-            ages,
+            shape.sampled,
+            np.zeros(RING, np.int64),
+            np.zeros(states),
+            np.zeros((*states, 2)),
+            index,
+            once,
+            np.array(ends, np.int64),
+            widths(),
+            np.zeros(2),
             np.array([0.0, np.inf, 0.0]),
             np.array([0, NONE]),
             np.zeros(ESTIMATORS),
             np.zeros((streams, LIVES)),
             np.zeros((streams, LIVES)),
+            np.zeros((AGES, PARTNERS)),
+            np.zeros(PARTNERS),
         )
+
+    def learns_every(self, shape: Shape) -> int:
+        """Return after how many tuples the sample is looked at."""
+        if not shape.sampled:
+            return 0
+        return min(max(_PERIOD, 1 << (shape.tuples // 2).bit_length() >> 1), RING)
+
+    def feed(self, state: GainState) -> Feed:
+        """Return where the sample's meetings are counted."""
+        return Feed(state.scale, state.had, state.found)
+
+    def learn(self, state: GainState, memory: Memory, watch: Any, arrivals: int) -> None:
+        """Learn from the sample what tuples still earn."""
+        now = memory.now.time_now / state.scale
+        if state.scale < 0.0:
+            now = memory.now.seq_next / -state.scale
+        look_at_sample(state, memory, watch, now, arrivals)
 
 
 @inlined
@@ -171,16 +210,22 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
 
 
 @inlined
-def _age(policy: GainState, memory: Memory, slot: int, now: float) -> int:
-    born = memory.slots[slot].time / policy.scale if policy.scale > 0.0 else now
-    return min(max(int((now - born) * AGES), 0), AGES - 1)
+def _index(policy: GainState, memory: Memory, slot: int, now: float) -> float:
+    """Return the index of the state that a tuple is in."""
+    about, had = memory.slots[slot], min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
+    return policy.index[about.stream, _slice(policy, memory, slot, now), had]  # type: ignore[no-any-return]
+
+
+@inlined
+def _slice(policy: GainState, memory: Memory, slot: int, now: float) -> int:
+    return slice_of(now - memory.slots[slot].time / policy.scale) if policy.scale > 0.0 else 0
 
 
 @inlined
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
-    index = policy.ages[memory.slots[slot].stream, 2, _age(policy, memory, slot, now)]
+    index = _index(policy, memory, slot, now)
     memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
     return expected
 
@@ -195,7 +240,9 @@ def _class_in(memory: Memory, stream: int, importance: float) -> int:
 def _arrived(
     policy: GainState, memory: Memory, key: int, stream: int, importance: float, t: int
 ) -> None:
-    learn(policy, memory, key, stream, _now(policy, memory, t))
+    now = _now(policy, memory, t)
+    had_partners(policy, memory, key, stream, now)
+    learn(policy, memory, key, stream, now)
     policy.seen[stream, _class_in(memory, stream, importance)] += 1.0
 
 
@@ -203,6 +250,8 @@ def _arrived(
 def _enter(policy: GainState, memory: Memory, slot: int, time: int) -> None:
     stream, importance = memory.slots[slot].stream, memory.slots[slot].importance
     memory.slots[slot].notes[_CLASS] = _class_in(memory, stream, importance)
+    memory.slots[slot].notes[_HAD] = policy.had[(memory.now.seq_next - 1) % RING]
+    memory.slots[slot].notes[_LAST] = -1.0
     _weigh(policy, memory, slot, _now(policy, memory, time))
 
 
@@ -221,9 +270,22 @@ def _weigh(policy: GainState, memory: Memory, slot: int, now: float) -> None:
 
 @rule(hooks.matched, GainState)
 def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
-    age = _age(policy, memory, slot, _now(policy, memory, time))
-    policy.ages[memory.slots[slot].stream, 0, age] += 1.0
-    return False
+    """Count a partner, once for each arrival; the priority changes with the index at once."""
+    about = memory.slots[slot]
+    if about.notes[_LAST] == memory.now.seq_next:
+        return False
+    about.notes[_LAST] = memory.now.seq_next
+    now = _now(policy, memory, time)
+    had, age = min(int(about.notes[_HAD]), PARTNERS - 1), _slice(policy, memory, slot, now)
+    about.notes[_HAD] += 1.0
+    if not policy.sampled:
+        policy.found[about.stream, age, had] += 1.0
+    before = policy.index[about.stream, age, had]
+    after = policy.index[about.stream, age, min(had + 1, PARTNERS - 1)]
+    if before == after or before <= 0.0:
+        return False
+    about.priority *= after / before
+    return True
 
 
 @rule(hooks.left, GainState)
@@ -293,14 +355,25 @@ def _go_round(policy: GainState, memory: Memory, now: float) -> None:
     stored = 0
     for buffer in range(memory.buffers.shape[0]):
         stored += memory.buffers[buffer].heaped
-    for _ in range(min(stored, _AGAIN)):
+    many = min(stored, _AGAIN)
+    for _ in range(many):
         slot = _next(policy, memory)
-        age = _age(policy, memory, slot, now)
-        policy.ages[memory.slots[slot].stream, 1, age] += _write(policy, memory, slot, now)
+        expected = _write(policy, memory, slot, now)
         sift(memory, slot)
+        if not policy.sampled:
+            had = min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
+            looked = policy.looked[
+                memory.slots[slot].stream, _slice(policy, memory, slot, now), had
+            ]
+            looked[0] += stored / many * (now - policy.clock[0])
+            looked[1] += stored / many * expected
+    policy.had[memory.now.seq_next % RING] = 0
     policy.period[0] += 1.0
+    if not policy.sampled:
+        policy.clock[0] = now
     if policy.period[0] >= _PERIOD:
         policy.period[0] = 0.0
         for s in range(memory.streams.shape[0]):
             tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
-            tabulate_ages(policy.ages[s])
+            if not policy.sampled:
+                tabulate_returns(policy, s, 0.98)
