@@ -22,7 +22,15 @@ from bankfull.kernels.bounded.memory import (
     sift,
 )
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
-from bankfull.kernels.recall.feed import AGES, PARTNERS, RING, Feed, slice_of, widths
+from bankfull.kernels.recall.feed import (
+    AGES,
+    PARTNERS,
+    RING,
+    Feed,
+    count_crowd,
+    slice_of,
+    widths,
+)
 from bankfull.policies.mixture import (
     CHANCE,
     ESTIMATORS,
@@ -57,7 +65,7 @@ class GainState(NamedTuple):
     arrivals, the time of the last and those learned from; ``shares`` of the estimators;
     ``factors``, what a count of a key is worth. For every stream: ``seen``, the decayed number of
     tuples in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a
-    tuple of class c; of every state (``returns.py``) ``found`` meetings, ``looked``: time spent in
+    tuple of class c; of every state (``returns.py``) ``found`` meetings (``crowds``: ``kernels/recall/feed.py``), ``looked``: time spent in
     it and meetings expected, and the ``index`` made of them. ``once[s]``: a tuple of the stream has
     one partner at most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
     ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
@@ -77,6 +85,7 @@ class GainState(NamedTuple):
     sampled: bool
     had: Int64
     found: Float64
+    crowds: Float64
     looked: Float64
     index: Float64
     once: Int64
@@ -143,6 +152,7 @@ class Gain(Policy):
             shape.sampled,
             np.zeros(RING, np.int64),
             np.zeros(states),
+            np.tile([0.0, 0.0, -1.0, 0.0], (streams, 1)),
             np.zeros((*states, 2)),
             index,
             once,
@@ -166,7 +176,7 @@ class Gain(Policy):
 
     def feed(self, state: GainState) -> Feed:
         """Return where the sample's meetings are counted."""
-        return Feed(state.scale, state.had, state.found)
+        return Feed(state.scale, state.had, state.found, state.crowds)
 
     def learn(self, state: GainState, memory: Memory, watch: Any, arrivals: int) -> None:
         """Learn from the sample what tuples still earn."""
@@ -280,6 +290,7 @@ def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     about.notes[_HAD] += 1.0
     if not policy.sampled:
         policy.found[about.stream, age, had] += 1.0
+        count_crowd(policy.crowds, about.stream, memory.now.seq_next)
     before = policy.index[about.stream, age, had]
     after = policy.index[about.stream, age, min(had + 1, PARTNERS - 1)]
     if before == after or before <= 0.0:

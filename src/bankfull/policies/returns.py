@@ -25,8 +25,11 @@ from bankfull.kernels.recall.feed import PARTNERS, slice_of
 from bankfull.kernels.recall.sample import Watch
 from bankfull.policies.mixture import CHANCE, FOUND, WORDS, find_chance, prepare
 
-#: How strongly a state is believed to be like those around it: as much as so many meetings.
-_BELIEF = 16.0
+#: How strongly a state is believed to be like those around it: as much as so many arrivals that
+#: met somebody.
+_BELIEF = 8.0
+#: Steps of the index for each power of two.
+_STEPS = 8.0
 #: Tuples of the sample that are looked at each time, at most.
 _LOOKS = 512
 #: The half of all that a table was made from is forgotten in about 34 times so many tuples.
@@ -84,6 +87,14 @@ def _expected(policy: Any, memory: Memory, watch: Watch, kept: int, s: int, now:
     return total
 
 
+@inlined
+def _ratio(found: float, expected: float, like: float, belief: float) -> float:
+    """Return found meetings over expected ones, the nearer to what is believed the fewer are."""
+    weight = max(found, expected * like)
+    weight /= weight + belief
+    return like * ((found + 0.5) / (expected * like + 0.5)) ** weight  # type: ignore[no-any-return]
+
+
 @inner
 def tabulate_returns(policy: Any, s: int, kept: float) -> None:
     """Make the index of every state of a stream; of what it is made from so much is kept."""
@@ -97,15 +108,18 @@ def tabulate_returns(policy: Any, s: int, kept: float) -> None:
             all_found += found[age, had]
     if times <= 0.0 or all_expected <= 0.0:
         return
-    usual = (all_found + _BELIEF) / (all_expected + _BELIEF)
+    # Meetings of one arrival with many tuples are evidence only once.
+    crowd = policy.crowds[s, 1] / policy.crowds[s, 0] if policy.crowds[s, 0] > 0.0 else 1.0
+    belief = crowd * _BELIEF
+    usual = _ratio(all_found, all_expected, 1.0, belief)
     for had in range(PARTNERS):
         some_found, some_expected = 0.0, 0.0
         for age in range(end):
             some_expected += looked[age, had, 1]
             some_found += found[age, had]
-        like = (some_found + _BELIEF) / (some_expected + _BELIEF / usual)
+        like = _ratio(some_found, some_expected, usual, belief)
         for age in range(end):
-            rates[age, had] = (found[age, had] + _BELIEF) / (looked[age, had, 1] + _BELIEF / like)
+            rates[age, had] = _ratio(found[age, had], looked[age, had, 1], like, belief)
             if once and had > 0:
                 rates[age, had] = 0.0
     for age in range(end):
@@ -117,8 +131,10 @@ def tabulate_returns(policy: Any, s: int, kept: float) -> None:
             for most in range(had, PARTNERS):
                 best = max(best, _best_mean(policy, age, end, had, most, base))
             # In steps, so that chance does not decide between tuples that are alike.
-            step = 2.0 ** (np.round(2.0 * np.log2(best / base)) / 2.0) if best > 0.0 else 0.0
-            index[age, had] = step
+            step = 2.0 ** (np.round(_STEPS * np.log2(best / base)) / _STEPS)
+            index[age, had] = step if best > 0.0 else 0.0
+    policy.crowds[s, 0] *= kept
+    policy.crowds[s, 1] *= kept
     for age in range(end):
         for had in range(PARTNERS):
             found[age, had] *= kept

@@ -26,6 +26,8 @@ RING = 1024
 class Feed(NamedTuple):
     """Where meetings are counted: ``found[stream, age, partners]``.
 
+    ``crowds[stream]``: meetings, the squares of how many of them each arrival made, the number of
+    the last such arrival and how many it has made so far.
     ``had[seq % RING]`` is how many partners a tuple is believed to have had when it came; ``scale``
     is that of a policy's ``Shape``.
     """
@@ -33,11 +35,12 @@ class Feed(NamedTuple):
     scale: float
     had: Int64
     found: Float64
+    crowds: Float64
 
 
 def no_feed() -> Feed:
     """Return what is passed for a policy that learns nothing from the sample."""
-    return Feed(1.0, np.zeros(0, np.int64), np.zeros((0, AGES, PARTNERS)))
+    return Feed(1.0, np.zeros(0, np.int64), np.zeros((0, AGES, PARTNERS)), np.zeros((0, 4)))
 
 
 def widths() -> Float64:
@@ -56,12 +59,22 @@ def slice_of(age: float) -> int:
 
 
 @inlined
-def count_meeting(feed: Feed, kept: Records, t: int) -> None:
-    """Count that a tuple of the sample has met a partner."""
+def count_meeting(feed: Feed, kept: Records, t: int, seq: int) -> None:
+    """Count that a tuple of the sample has met a partner: the arrival with number ``seq``."""
     if feed.found.shape[0] > 0:
         age = (t - kept.time) / feed.scale if feed.scale > 0.0 else 0.0
         feed.found[kept.stream, slice_of(age), min(kept.had, PARTNERS - 1)] += 1.0
+        count_crowd(feed.crowds, kept.stream, seq)
     kept.had += 1
+
+
+@inlined
+def count_crowd(crowds: Float64, stream: int, seq: int) -> None:
+    """Count one more meeting of an arrival with a tuple of a stream."""
+    many = crowds[stream, 3] + 1.0 if crowds[stream, 2] == seq else 1.0
+    crowds[stream, 0] += 1.0
+    crowds[stream, 1] += 2.0 * many - 1.0
+    crowds[stream, 2], crowds[stream, 3] = seq, many
 
 
 @inlined

@@ -100,7 +100,7 @@ def _watch_pair(
     other = 1 if joins[join].members[0] == arrivals.streams[i] else 0
     for place in range(nearby):
         kept = near[place]
-        count_meeting(feed, watch.kept[kept], arrivals.times[i])
+        count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         found = False
         while at < count and _made_by(out, at, join, seq, width):
             if out.arrivals[other, at] <= watch.kept[kept].seq:
@@ -178,7 +178,7 @@ def _watch_many(
             watch, kept, join, own, arrivals.importance[i], streams, joins, combine
         )
         if results > 0.0:
-            count_meeting(feed, watch.kept[kept], arrivals.times[i])
+            count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         if results > made[place, 0]:
             _lose(watch, kept, results - made[place, 0], worth - made[place, 1], guessed)
         since = watch.since[kept, join, own]
