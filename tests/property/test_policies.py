@@ -43,6 +43,7 @@ PAIRS |= {
         POLICIES["age"](tuple(float(3 + 7 * seq % 31) for seq in range(150))),
         TWINS["age"]({seq: float(3 + 7 * seq % 31) for seq in range(150)}),
     ),
+    "gain, often": (POLICIES["gain"](period=16), TWINS["gain"](period=16)),
     "gdj tuned": (gdj(), TWINS["gdj-tuned"]()),
     "age learned": (POLICIES["age"](period=4), TWINS["age-learned"](period=4)),
     "sieve": (POLICIES["sieve"](), TWINS["sieve"]()),
@@ -219,8 +220,10 @@ def check_trace(name: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> Non
     """Compare who was dropped at whose turn, tuple by tuple."""
     ours, twin = PAIRS[name]
     kept: list[list[int]] = []
+    watch = BoundedJoin._watch
 
     def look(shedding: BoundedJoin, start: int, found: Any, count: int) -> None:
+        watch(shedding, start, found, count)
         slots = shedding.memory.slots
         kept.append([int(seq) for seq in slots.seq[slots.stream >= 0]])
 

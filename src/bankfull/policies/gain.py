@@ -48,8 +48,6 @@ from bankfull.policies.registry import Policy, Shape, check, register
 from bankfull.policies.returns import look_at_sample, tabulate_returns
 from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulate_worth
 
-#: Tables are made anew after so many tuples.
-_PERIOD = 128
 #: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
 #: how many that share a key are passed on the way to the oldest of them.
 _AGAIN, _MOST, _ALONG = 8, 8, 64
@@ -75,6 +73,7 @@ class GainState(NamedTuple):
     """
 
     rate: float
+    every: int
     combine: int
     scale: float
     totals: Float64
@@ -127,9 +126,11 @@ class Gain(Policy):
 
     key_stats: ClassVar[int] = WORDS
     rate: float = 0.01
+    period: int = 128
 
     def __post_init__(self) -> None:
         check("gain", "rate", self.rate, 1e-6, 0.5)
+        check("gain", "period", self.period, 1, RING)
 
     def start(self, shape: Shape) -> GainState:
         streams = len(shape.spans)
@@ -142,6 +143,7 @@ class Gain(Policy):
         own = [*(middle(known) for known in range(CLASSES)), 1.0]  # until others are known
         return GainState(
             float(self.rate),
+            int(self.period),
             shape.combine,
             shape.scale,
             np.zeros((*each, TOTALS)),
@@ -172,7 +174,7 @@ class Gain(Policy):
         """Return after how many tuples the sample is looked at."""
         if not shape.sampled:
             return 0
-        return min(max(_PERIOD, 1 << (shape.tuples // 2).bit_length() >> 1), RING)
+        return min(max(int(self.period), 1 << (shape.tuples // 2).bit_length() >> 1), RING)
 
     def feed(self, state: GainState) -> Feed:
         """Return where the sample's meetings are counted."""
@@ -220,22 +222,23 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
 
 
 @inlined
-def _index(policy: GainState, memory: Memory, slot: int, now: float) -> float:
+def _index(policy: GainState, memory: Memory, slot: int) -> float:
     """Return the index of the state that a tuple is in."""
     about, had = memory.slots[slot], min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
-    return policy.index[about.stream, _slice(policy, memory, slot, now), had]  # type: ignore[no-any-return]
+    return policy.index[about.stream, _slice(policy, memory, slot), had]  # type: ignore[no-any-return]
 
 
 @inlined
-def _slice(policy: GainState, memory: Memory, slot: int, now: float) -> int:
-    return slice_of(now - memory.slots[slot].time / policy.scale) if policy.scale > 0.0 else 0
+def _slice(policy: GainState, memory: Memory, slot: int) -> int:
+    lived = memory.now.time_now - memory.slots[slot].time
+    return slice_of(lived / policy.scale) if policy.scale > 0.0 else 0
 
 
 @inlined
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
-    index = _index(policy, memory, slot, now)
+    index = _index(policy, memory, slot)
     memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
     return expected
 
@@ -285,8 +288,7 @@ def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     if about.notes[_LAST] == memory.now.seq_next:
         return False
     about.notes[_LAST] = memory.now.seq_next
-    now = _now(policy, memory, time)
-    had, age = min(int(about.notes[_HAD]), PARTNERS - 1), _slice(policy, memory, slot, now)
+    had, age = min(int(about.notes[_HAD]), PARTNERS - 1), _slice(policy, memory, slot)
     about.notes[_HAD] += 1.0
     if not policy.sampled:
         policy.found[about.stream, age, had] += 1.0
@@ -373,18 +375,16 @@ def _go_round(policy: GainState, memory: Memory, now: float) -> None:
         sift(memory, slot)
         if not policy.sampled:
             had = min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
-            looked = policy.looked[
-                memory.slots[slot].stream, _slice(policy, memory, slot, now), had
-            ]
+            looked = policy.looked[memory.slots[slot].stream, _slice(policy, memory, slot), had]
             looked[0] += stored / many * (now - policy.clock[0])
             looked[1] += stored / many * expected
     policy.had[memory.now.seq_next % RING] = 0
     policy.period[0] += 1.0
     if not policy.sampled:
         policy.clock[0] = now
-    if policy.period[0] >= _PERIOD:
+    if policy.period[0] >= policy.every:
         policy.period[0] = 0.0
         for s in range(memory.streams.shape[0]):
             tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
             if not policy.sampled:
-                tabulate_returns(policy, s, 0.98)
+                tabulate_returns(policy, s, policy.every)

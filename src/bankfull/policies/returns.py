@@ -33,7 +33,7 @@ _STEPS = 8.0
 #: Tuples of the sample that are looked at each time, at most.
 _LOOKS = 512
 #: The half of all that a table was made from is forgotten in about 34 times so many tuples.
-_UNIT, _KEPT = 128.0, 0.98
+_UNIT, _SHARE = 128.0, 0.98
 
 
 @kernel
@@ -53,16 +53,17 @@ def look_at_sample(policy: Any, memory: Memory, watch: Watch, now: float, arriva
         s = watch.kept[kept].stream
         if s < 0:
             continue
-        age = now - watch.kept[kept].time / policy.scale if policy.scale > 0.0 else 0.0
+        lived = memory.now.time_now - watch.kept[kept].time
         newer = watch.came[s] - watch.kept[kept].nth - 1
-        if age * policy.scale > memory.streams[s].span or newer >= memory.streams[s].rows:
+        if lived > memory.streams[s].span or newer >= memory.streams[s].rows:
             continue
+        age = lived / policy.scale if policy.scale > 0.0 else 0.0
         expected = _expected(policy, memory, watch, kept, s, now)
         looked = policy.looked[s, slice_of(age), min(watch.kept[kept].had, PARTNERS - 1)]
         looked[0] += stride * passed
         looked[1] += stride * arrivals * expected
     for s in range(memory.streams.shape[0]):
-        tabulate_returns(policy, s, _KEPT ** (arrivals / _UNIT))
+        tabulate_returns(policy, s, arrivals)
 
 
 @inlined
@@ -96,8 +97,11 @@ def _ratio(found: float, expected: float, like: float, belief: float) -> float:
 
 
 @inner
-def tabulate_returns(policy: Any, s: int, kept: float) -> None:
-    """Make the index of every state of a stream; of what it is made from so much is kept."""
+def tabulate_returns(policy: Any, s: int, arrivals: int) -> None:
+    """Make the index of every state of a stream, and forget some of what it is made from.
+
+    ``arrivals`` is how many tuples came since the last time.
+    """
     found, looked, index, rates = policy.found[s], policy.looked[s], policy.index[s], policy.rates
     end, once = policy.ends[s], policy.once[s] > 0
     times, all_found, all_expected = 0.0, 0.0, 0.0
@@ -133,6 +137,7 @@ def tabulate_returns(policy: Any, s: int, kept: float) -> None:
             # In steps, so that chance does not decide between tuples that are alike.
             step = 2.0 ** (np.round(_STEPS * np.log2(best / base)) / _STEPS)
             index[age, had] = step if best > 0.0 else 0.0
+    kept = _SHARE ** (arrivals / _UNIT)
     policy.crowds[s, 0] *= kept
     policy.crowds[s, 1] *= kept
     for age in range(end):
