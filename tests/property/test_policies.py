@@ -79,6 +79,7 @@ class World:
         members = {"pair": [(0, 1)], "three": [(0, 1, 2)], "two joins": [(0, 1), (1, 2)]}[kind]
         self.joins = [JoinSpec(who, (SPAN,) * len(who)) for who in members]
         self.unified = dice.random() < 0.5
+        self.unique: frozenset[int] = frozenset()
         self.weighed = random.Random(seed).choices([True, False], [3, 1], k=3)
         total = dice.choice([1, 3, 6, 12, 500])
         self.capacity = [max(1, total // self.streams)] * self.streams
@@ -114,15 +115,20 @@ class World:
         shed = Shed(Tuples(total), policy.keep(), "unified" if self.unified else split, seed=3)
         query = Query(
             tuple(
-                Stream(name, "t", importance="v" if weighed else None)
-                for name, weighed in zip(names, self.weighed, strict=False)
+                Stream(
+                    name,
+                    "t",
+                    importance="v" if weighed else None,
+                    unique=("k0",) if position in self.unique else (),
+                )
+                for position, (name, weighed) in enumerate(zip(names, self.weighed, strict=False))
             ),
             tuple(
                 Join(
                     f"j{number}",
                     tuple(names[k] for k in join.streams),
                     Equal(((f"k{number}",),)),
-                    (Ticks(SPAN),),
+                    tuple(map(Ticks, join.spans)),
                 )
                 for number, join in enumerate(self.joins)
             ),
@@ -214,6 +220,35 @@ def test_differential_twin(name: str, block: int) -> None:
         assert sum(count.shed for count in counts) == shed, f"seed {seed}"
         evicted = len(expected.decisions) - shed
         assert sum(count.evicted for count in counts) == evicted, f"seed {seed}"
+
+
+@pytest.mark.parametrize("unique", [{0}, {0, 1}])
+def test_differential_unique(unique: set[int]) -> None:
+    """What `gain` knows of streams declared unique is what its twin knows, even if it is wrong."""
+    for seed in range(400, 420):
+        world = World(seed)
+        if len(world.joins) > 1 or world.streams > 2:
+            continue
+        world.unique = frozenset(unique)
+        expected = world.twin(TWINS["gain"](once=frozenset(1 - one for one in unique), period=16))
+        found, state = run(world, POLICIES["gain"](period=16), pieces=3)
+        assert sorted(found) == sorted(expected.results), f"seed {seed}"
+        assert stored_seqs(state) == sorted(expected.stored), f"seed {seed}"
+
+
+def test_differential_without_a_sample() -> None:
+    """Of three streams with unequal windows no sample is kept: `gain` learns from its own."""
+    tried = 0
+    for seed in range(400, 430):
+        world = World(seed)
+        if len(world.joins[0].streams) == 3:
+            tried += 1
+            world.joins = [JoinSpec((0, 1, 2), (SPAN, SPAN // 2, SPAN // 3))]
+            expected = world.twin(TWINS["gain"](period=16))
+            found, state = run(world, POLICIES["gain"](period=16), pieces=3)
+            assert sorted(found) == sorted(expected.results), f"seed {seed}"
+            assert stored_seqs(state) == sorted(expected.stored), f"seed {seed}"
+    assert tried > 4
 
 
 def check_trace(name: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
