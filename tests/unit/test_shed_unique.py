@@ -1,4 +1,4 @@
-"""Families: unit. What ``unique=`` tells ``gain``, and what ``gain`` learns where keys come once."""
+"""Families: unit. What ``unique=`` tells ``gain``, and what it learns where keys come once."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -49,7 +50,14 @@ def one_to_one(rng: np.random.Generator, rows: int, lags: Lags) -> list[tuple[In
     keys = rng.permutation(rows).astype(np.int64)
     paid = np.flatnonzero(rng.random(rows) < lags.paid)
     lag = np.maximum(lags.draw(rng, len(paid)) * WINDOW, 0.0)
-    return [(np.arange(rows, dtype=np.int64), keys), make.in_order(paid + lag, keys[paid])]
+    return [
+        (np.arange(rows, dtype=np.int64), keys),
+        make.in_order(np.asarray(paid + lag), keys[paid]),
+    ]
+
+
+def _of_lags(name: str, rng: np.random.Generator, rows: int) -> list[tuple[Ints, Ints]]:
+    return one_to_one(rng, rows, LAGS[name])
 
 
 def regime(rng: np.random.Generator, rows: int) -> list[tuple[Ints, Ints]]:
@@ -58,7 +66,10 @@ def regime(rng: np.random.Generator, rows: int) -> list[tuple[Ints, Ints]]:
     paid = np.flatnonzero(rng.random(rows) < 0.7)
     soon, late = (LAGS[f"payments, {name}"].draw(rng, len(paid)) for name in ("short lag", "late"))
     lag = np.maximum(np.where(paid < rows // 2, soon, late) * WINDOW, 0.0)
-    return [(np.arange(rows, dtype=np.int64), keys), make.in_order(paid + lag, keys[paid])]
+    return [
+        (np.arange(rows, dtype=np.int64), keys),
+        make.in_order(np.asarray(paid + lag), keys[paid]),
+    ]
 
 
 def sessions(rng: np.random.Generator, rows: int) -> list[tuple[Ints, Ints]]:
@@ -113,3 +124,14 @@ def polluted(rng: np.random.Generator, rows: int) -> list[tuple[Ints, Ints]]:
             )
         )
     return sides
+
+
+#: All shapes by name: streams from a generator and a number of tuples.
+SHAPES: dict[str, Callable[[np.random.Generator, int], list[tuple[Ints, Ints]]]] = {
+    **{name: partial(_of_lags, name) for name in LAGS},
+    "regime change": regime,
+    "sessions": sessions,
+    "seasons": seasons,
+    "follower": follower,
+    "one-hit keys": polluted,
+}

@@ -63,13 +63,18 @@ class GainState(NamedTuple):
     arrivals, the time of the last and those learned from; ``shares`` of the estimators;
     ``factors``, what a count of a key is worth. For every stream: ``seen``, the decayed number of
     tuples in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a
-    tuple of class c; of every state (``returns.py``) ``found`` meetings (``crowds``: ``kernels/recall/feed.py``), ``looked``: time spent in
-    it and meetings expected, and the ``index`` made of them. ``once[s]``: a tuple of the stream has
-    one partner at most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
+    tuple of class c.
+
+    Of every state (``returns.py``): ``found`` meetings (``crowds``: ``kernels/recall/feed.py``),
+    ``looked``, the time spent in it and the meetings expected, and the ``indices`` made of them.
+    ``sampled``: they come from the sample. ``once[s]``: a tuple of the stream has one partner at
+    most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
     ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
-    last look at the sample, and how many there were. ``period``: tuples since the tables were made, the time that ``factors`` hold for, how
-    often they were prepared. ``cursor``: the stream and slot to be looked at next. ``chances``,
-    ``fresh``, ``counts``, ``rates`` and ``inside`` are room to work in.
+    last look, and how many there were.
+
+    ``every``: after so many tuples tables are made. ``period``: tuples since then, the time that
+    ``factors`` hold for, how often they were prepared. ``cursor``: the stream and slot to be looked
+    at next. ``chances``, ``fresh``, ``counts``, ``rates`` and ``inside`` are room to work in.
     """
 
     rate: float
@@ -86,7 +91,7 @@ class GainState(NamedTuple):
     found: Float64
     crowds: Float64
     looked: Float64
-    index: Float64
+    indices: Float64
     once: Int64
     ends: Int64
     widths: Float64
@@ -111,14 +116,17 @@ class Gain(Policy):
     proportions follow the arrivals by one step of online expectation-maximisation each, so
     long-lived and short-lived popularity may ride on each other and streams may share it or not.
     *How much* a result is worth is its mean importance over what the other stream brings.
-    *When*: results by age, against what was expected, give the best mean return over any further
-    stay (as Gittins' index does), in steps of a factor of 1.4, so that streams shifted in time are
-    waited for and chance decides nothing.
+    *When*: what tuples still earn at their age, with the partners they have had, is learned from
+    the sample that is kept aside for recall, which sees every age, whatever is dropped; the best
+    mean return over any further stay (as Gittins' index does) is what a tuple is worth. So a late
+    partner is waited for, and a stream or a tuple that has nothing more to expect goes first.
+    ``unique=`` of a stream tells at once what otherwise has to be learned.
 
     Frequency (PROB), locality (GDJ), age (AGE) and importance (SIMP) are special cases. Statistics
     are bounded: keys that nobody stored holds are forgotten, the rarest first. Priorities are
     corrected lazily: when a tuple comes up for eviction, and a few with every arrival, by a
-    cursor that visits the stored tuples in turn.
+    cursor that visits the stored tuples in turn. Tables are made anew every ``period`` tuples, with
+    larger budgets less often.
 
     Reference: none; the mixture follows the notes in the project's own experiment.
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.
@@ -174,7 +182,7 @@ class Gain(Policy):
         """Return after how many tuples the sample is looked at."""
         if not shape.sampled:
             return 0
-        return min(max(int(self.period), 1 << (shape.tuples // 2).bit_length() >> 1), RING)
+        return min(max(int(self.period), 1 << shape.tuples.bit_length() >> 1), RING)
 
     def feed(self, state: GainState) -> Feed:
         """Return where the sample's meetings are counted."""
@@ -225,7 +233,7 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
 def _index(policy: GainState, memory: Memory, slot: int) -> float:
     """Return the index of the state that a tuple is in."""
     about, had = memory.slots[slot], min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
-    return policy.index[about.stream, _slice(policy, memory, slot), had]  # type: ignore[no-any-return]
+    return policy.indices[about.stream, _slice(policy, memory, slot), had]  # type: ignore[no-any-return]
 
 
 @inlined
@@ -293,8 +301,8 @@ def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     if not policy.sampled:
         policy.found[about.stream, age, had] += 1.0
         count_crowd(policy.crowds, about.stream, memory.now.seq_next)
-    before = policy.index[about.stream, age, had]
-    after = policy.index[about.stream, age, min(had + 1, PARTNERS - 1)]
+    before = policy.indices[about.stream, age, had]
+    after = policy.indices[about.stream, age, min(had + 1, PARTNERS - 1)]
     if before == after or before <= 0.0:
         return False
     about.priority *= after / before

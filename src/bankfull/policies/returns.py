@@ -102,7 +102,7 @@ def tabulate_returns(policy: Any, s: int, arrivals: int) -> None:
 
     ``arrivals`` is how many tuples came since the last time.
     """
-    found, looked, index, rates = policy.found[s], policy.looked[s], policy.index[s], policy.rates
+    found, looked, index, rates = policy.found[s], policy.looked[s], policy.indices[s], policy.rates
     end, once = policy.ends[s], policy.once[s] > 0
     times, all_found, all_expected = 0.0, 0.0, 0.0
     for age in range(end):
@@ -135,7 +135,7 @@ def tabulate_returns(policy: Any, s: int, arrivals: int) -> None:
             for most in range(had, PARTNERS):
                 best = max(best, _best_mean(policy, age, end, had, most, base))
             # In steps, so that chance does not decide between tuples that are alike.
-            step = 2.0 ** (np.round(_STEPS * np.log2(best / base)) / _STEPS)
+            step = 2.0 ** (np.floor(_STEPS * np.log2(best / base) + 0.5) / _STEPS)
             index[age, had] = step if best > 0.0 else 0.0
     kept = _SHARE ** (arrivals / _UNIT)
     policy.crowds[s, 0] *= kept

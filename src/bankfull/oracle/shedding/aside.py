@@ -78,4 +78,4 @@ def _keys(x: Arrival) -> int:
         for number, key in enumerate(x.keys)
         if key is not None
     )
-    return sum(mixed) % WORD
+    return int(sum(mixed)) % WORD

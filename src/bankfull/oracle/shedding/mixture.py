@@ -32,10 +32,10 @@ class Gain(Policy):
     When o brings a k that came before, every share moves to (share x estimate / mixture) by a step
     of max(rate, 2 / (20 + such arrivals so far)), but is never below a millionth.
 
-    Priority = index of the tuple's state (``returns.py``) x sum over joins and their other streams o of (o's part of
-    all recent arrivals, half-life 1) x (mixture's chance of the tuple's key) x (mean importance of
-    a result with a tuple of o). Importance is known by class, a quarter of a power of two wide; it
-    is the tuple's own until the first tables.
+    Priority = index of the tuple's state (``returns.py``) x sum over joins and their other streams
+    o of (o's part of all recent arrivals, half-life 1) x (mixture's chance of the tuple's key) x
+    (mean importance of a result with a tuple of o). Importance is known by class, a quarter of a
+    power of two wide; it is the tuple's own until the first tables.
 
     A priority is noted when a tuple asks for a place, and then also that of the newest stored one
     of its stream and key, for each join. A full buffer looks at the tuple with the smallest note
@@ -49,13 +49,13 @@ class Gain(Policy):
     each join and other stream of it: below 1/2 none, up to 1 one, above two. Later every arrival
     that it makes a result with counts, and the note changes as the index does.
 
-    What has met whom is learned from the sample that is kept aside (``aside.py``), and every so many
+    What has met whom is learned from the sample that is kept aside (``aside.py``). Every so many
     tuples those of it that have not expired are looked at: the time since the last look, and what
     the mixture says of each, times so many tuples. Where there is no sample (more than two streams
     with unequal windows) the stored tuples count instead: their results, and the looks of the hand,
     each for an eighth of them. ``once`` names streams whose tuples have one partner at most.
 
-    Tables are made after every ``period`` tuples; with a sample, no more often than half the budget
+    Tables are made after every ``period`` tuples; with a sample, no more often than the budget
     comes, rounded down to a power of two, but at least once in 1,024. The counts behind them keep
     0.98 of themselves for every 128 tuples, the importance that was seen every period.
     """
@@ -151,9 +151,7 @@ class Gain(Policy):
                 each = len(memory.stored) / looks
                 time = each * (now - (self.looked or 0.0))
                 expected = each * self._earns(u, memory)
-                self.returns[u.stream].look(
-                    self._age(u, memory), self.had[u.seq], time, expected
-                )
+                self.returns[u.stream].look(self._age(u, memory), self.had[u.seq], time, expected)
         self.turns += 1
         if self.aside is None:
             self.looked = now
@@ -173,8 +171,7 @@ class Gain(Policy):
         whole = memory.capacity if isinstance(memory.capacity, int) else sum(memory.capacity)
         if all(len(join.streams) == 2 or len(set(join.spans)) == 1 for join in memory.joins):
             self.aside = Aside(whole)
-        half = 2 ** int(math.log2(whole / 2)) if whole > 1 else 0
-        self.every = min(max(self.period, half), 1024)
+        self.every = min(max(self.period, 2 ** int(math.log2(whole))), 1024)
 
     def _learn_from_sample(self, x: Arrival, aside: Aside, memory: Memory) -> None:
         for one in aside.met(x, memory):

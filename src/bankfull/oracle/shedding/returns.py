@@ -86,7 +86,7 @@ class Returns:
             if self.time[state] > 0 and self.expected[state] > 0:
                 base = self.expected[state] / self.time[state]
             best = max(self._best(state, most, base) for most in range(state[1], CLASSES))
-            steps = round(8 * math.log2(best / base)) if best > 0 else 0
+            steps = math.floor(8 * math.log2(best / base) + 0.5) if best > 0 else 0
             self.index[state] = 2 ** (steps / 8) if best > 0 else 0.0
         kept = 0.98 ** (arrivals / 128)
         self.meetings *= kept
