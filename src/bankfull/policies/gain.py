@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import hooks
 from bankfull.kernels.bounded.keys import bytes_of
@@ -87,7 +88,7 @@ class GainState(NamedTuple):
     seen: Float64
     worth: Float64
     sampled: bool
-    had: Int64
+    had: NDArray[np.uint8]
     found: Float64
     crowds: Float64
     looked: Float64
@@ -160,7 +161,7 @@ class Gain(Policy):
             np.zeros((streams, CLASSES + 1)),
             np.tile(own, (streams, 1)),
             shape.sampled,
-            np.zeros(RING, np.int64),
+            np.zeros(RING, np.uint8),
             np.zeros(states),
             np.tile([0.0, 0.0, -1.0, 0.0], (streams, 1)),
             np.zeros((*states, 2)),

@@ -153,7 +153,8 @@ class BoundedJoin(Stage):
                 self.room = new_output(2 * len(room.times), len(self.plan.joins))
                 continue
             self._watch(before, room, count)
-            self._learn()
+            if work.next > before:
+                self._learn()
             self._steer()
             for join, compared in zip(self.plan.joins, room.compared[0], strict=True):
                 counts[join.name].compared += int(compared)

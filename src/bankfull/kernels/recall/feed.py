@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Float64, Int64, Records, inlined
+from bankfull.kernels.compiler import Float64, Records, inlined
 
 #: Slices of the window: eight of a 128th, six of a 32nd, twelve of a sixteenth.
 AGES = 26
@@ -33,14 +34,14 @@ class Feed(NamedTuple):
     """
 
     scale: float
-    had: Int64
+    had: NDArray[np.uint8]
     found: Float64
     crowds: Float64
 
 
 def no_feed() -> Feed:
     """Return what is passed for a policy that learns nothing from the sample."""
-    return Feed(1.0, np.zeros(0, np.int64), np.zeros((0, AGES, PARTNERS)), np.zeros((0, 4)))
+    return Feed(1.0, np.zeros(0, np.uint8), np.zeros((0, AGES, PARTNERS)), np.zeros((0, 4)))
 
 
 def widths() -> Float64:
@@ -80,4 +81,4 @@ def count_crowd(crowds: Float64, stream: int, seq: int) -> None:
 @inlined
 def had_before(feed: Feed, seq: int) -> Any:
     """Return how many partners an arrival is believed to have had when it came."""
-    return feed.had[seq % RING] if feed.had.size > 0 else 0
+    return np.int64(feed.had[seq % RING]) if feed.had.size > 0 else np.int64(0)
