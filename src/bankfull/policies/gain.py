@@ -395,5 +395,5 @@ def _go_round(policy: GainState, memory: Memory, now: float) -> None:
         policy.period[0] = 0.0
         for s in range(memory.streams.shape[0]):
             tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
-            if not policy.sampled:
-                tabulate_returns(policy, s, policy.every)
+        if not policy.sampled:
+            tabulate_returns(policy, policy.every)

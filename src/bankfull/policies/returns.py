@@ -62,8 +62,7 @@ def look_at_sample(policy: Any, memory: Memory, watch: Watch, now: float, arriva
         looked = policy.looked[s, slice_of(age), min(watch.kept[kept].had, PARTNERS - 1)]
         looked[0] += stride * passed
         looked[1] += stride * arrivals * expected
-    for s in range(memory.streams.shape[0]):
-        tabulate_returns(policy, s, arrivals)
+    tabulate_returns(policy, arrivals)
 
 
 @inlined
@@ -97,11 +96,25 @@ def _ratio(found: float, expected: float, like: float, belief: float) -> float:
 
 
 @inner
-def tabulate_returns(policy: Any, s: int, arrivals: int) -> None:
-    """Make the index of every state of a stream, and forget some of what it is made from.
+def tabulate_returns(policy: Any, arrivals: int) -> None:
+    """Make the index of every state, and forget some of what it is made from.
 
-    ``arrivals`` is how many tuples came since the last time.
+    ``arrivals`` is how many tuples came since the last time. Streams are believed to be like all of
+    them together, so that a few meetings do not decide between them.
     """
+    found, expected = 0.5, 0.5
+    for s in range(policy.found.shape[0]):
+        for age in range(policy.ends[s]):
+            for had in range(PARTNERS):
+                found += policy.found[s, age, had]
+                expected += policy.looked[s, age, had, 1]
+    for s in range(policy.found.shape[0]):
+        _tabulate(policy, s, arrivals, found / expected)
+
+
+@inlined
+def _tabulate(policy: Any, s: int, arrivals: int, overall: float) -> None:
+    """Make the index of every state of a stream; ``overall``: found over expected of them all."""
     found, looked, index, rates = policy.found[s], policy.looked[s], policy.indices[s], policy.rates
     end, once = policy.ends[s], policy.once[s] > 0
     times, all_found, all_expected = 0.0, 0.0, 0.0
@@ -115,7 +128,7 @@ def tabulate_returns(policy: Any, s: int, arrivals: int) -> None:
     # Meetings of one arrival with many tuples are evidence only once.
     crowd = policy.crowds[s, 1] / policy.crowds[s, 0] if policy.crowds[s, 0] > 0.0 else 1.0
     belief = crowd * _BELIEF
-    usual = _ratio(all_found, all_expected, 1.0, belief)
+    usual = _ratio(all_found, all_expected, overall, belief)
     for had in range(PARTNERS):
         some_found, some_expected = 0.0, 0.0
         for age in range(end):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bankfull.oracle.shedding.aside import Aside
 from bankfull.oracle.shedding.memory import Arrival, Memory
 from bankfull.oracle.shedding.policy import Policy, Standing
-from bankfull.oracle.shedding.returns import Returns
+from bankfull.oracle.shedding.returns import Returns, tabulate
 
 #: Half-lives of counts, in windows.
 LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
@@ -160,8 +160,8 @@ class Gain(Policy):
         if self.turns % self.period == 0:
             for stream in self._streams(memory):
                 self._tabulate(stream)
-                if self.aside is None:
-                    self.returns[stream].tabulate(self.period)
+            if self.aside is None:
+                tabulate(list(self.returns.values()), self.period)
 
     def _start(self, memory: Memory) -> None:
         window = self._window(memory)
@@ -189,8 +189,7 @@ class Gain(Policy):
             if memory.age(u) <= memory.span(u):
                 expected = self.every * sum(self._chances(u, memory).values())
                 self.returns[u.stream].look(self._age(u, memory), one.had, time, expected)
-        for stream in self._streams(memory):
-            self.returns[stream].tabulate(self.every)
+        tabulate(list(self.returns.values()), self.every)
 
     # ------------------------------------------------------------------------------ the notes
 

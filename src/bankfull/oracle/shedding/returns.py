@@ -25,14 +25,24 @@ def slice_of(age: float) -> int:
     return max(n for n, begin in enumerate(BEGINS) if begin <= age)
 
 
+def tabulate(of: list[Returns], arrivals: int) -> None:
+    """Make the indices of all streams."""
+    found, expected = (
+        0.5 + sum(sum(table.values()) for table in tables)
+        for tables in ([one.found for one in of], [one.expected for one in of])
+    )
+    for one in of:
+        one.tabulate(arrivals, found / expected)
+
+
 class Returns:
     """Meetings found and expected in every state of a stream, and the index made of them.
 
     Found over expected is the *ratio* of a state. It is what is believed beforehand times (found +
     1/2) / (expected x belief + 1/2), to a power that is nearly 1 where much is known: k / (k + 8 x
     the mean number of meetings that a meeting's arrival had), k the larger of found and expected x
-    belief. Of all states 1 is believed, of those with as many partners what all have, of one state
-    what those have.
+    belief. Of a stream what all streams have is believed (their sums and 1/2), of those with as
+    many partners what the stream has, of one state what those have.
 
     The *index* of a state: a tuple in it is expected to meet ``base`` partners a window times the
     ratio of the state it is in. It stays until some age, or until it has more than so many
@@ -68,13 +78,16 @@ class Returns:
         self.time[state] += time
         self.expected[state] += expected
 
-    def tabulate(self, arrivals: int) -> None:
-        """Make the index; forget some of what it was made from."""
+    def tabulate(self, arrivals: int, overall: float) -> None:
+        """Make the index; forget some of what it was made from.
+
+        ``overall``: found over expected, of all streams.
+        """
         states = [(age, had) for age in self.ages for had in range(CLASSES)]
         time, expected = (sum(of[one] for one in states) for of in (self.time, self.expected))
         if time <= 0 or expected <= 0:
             return
-        usual = self._ratio(states, 1.0)
+        usual = self._ratio(states, overall)
         self.ratio: dict[State, float] = {}
         for had in range(CLASSES):
             like = self._ratio([(age, had) for age in self.ages], usual)
