@@ -207,10 +207,16 @@ def flights_and_weather(rng: np.random.Generator, quick: bool, window: int = 90)
 
 
 def _once(name: str, rng: np.random.Generator, quick: bool, weighed: bool = False) -> Workload:
-    """Make one of the shapes of ``onetime.py``; ``weighed``: tuples of ``a`` have an importance."""
+    """Make one of the shapes of ``onetime.py``; ``weighed``: tuples have an importance.
+
+    Those of ``b`` are at least as important as any of ``a``, so a result has that of its order.
+    """
     sides = onetime.SHAPES[name](rng, 2000 if quick else 6000)
-    worth = make.importances(rng, len(sides[0][0]), "heavy") if weighed else None
-    return _pair(name, sides[0], sides[1], onetime.WINDOW, (worth, None))
+    worth: tuple[Any, Any] = (None, None)
+    if weighed:
+        mine = make.importances(rng, len(sides[0][0]), "heavy")
+        worth = (mine, np.full(len(sides[1][0]), 1000.0))
+    return _pair(name, sides[0], sides[1], onetime.WINDOW, worth)
 
 
 _KNOWN |= {name: partial(_once, name) for name in onetime.SHAPES}
