@@ -18,7 +18,7 @@ from worlds import SPAN, World, stored_seqs
 
 import bankfull as bf
 from bankfull.core.bounded.join import BoundedJoin
-from bankfull.oracle.shedding import TWINS, simulate
+from bankfull.oracle.shedding import TWINS, JoinSpec, simulate
 from bankfull.policies import POLICIES, Policy, dgl, gdj, resolve
 from bankfull.spec import Keep
 from bankfull.testing import check_policy
@@ -51,6 +51,7 @@ PAIRS |= {
         POLICIES["age"](tuple(float(3 + 7 * seq % 31) for seq in range(150))),
         TWINS["age"]({seq: float(3 + 7 * seq % 31) for seq in range(150)}),
     ),
+    "gain, often": (POLICIES["gain"](period=16), TWINS["gain"](period=16)),
     "gdj tuned": (gdj(), TWINS["gdj-tuned"]()),
     "age learned": (POLICIES["age"](period=4), TWINS["age-learned"](period=4)),
     "sieve": (POLICIES["sieve"](), TWINS["sieve"]()),
@@ -113,12 +114,44 @@ def test_differential_twin_soak(name: str) -> None:
     check_twin(name, range(1000, 1400))
 
 
+@pytest.mark.parametrize("unique", [{0}, {0, 1}])
+def test_differential_unique(unique: set[int]) -> None:
+    """What `gain` knows of streams declared unique is what its twin knows, even if it is wrong."""
+    for seed in range(400, 420):
+        world = World(seed)
+        if len(world.joins) > 1 or world.streams > 2:
+            continue
+        world.unique = frozenset(unique)
+        twin = TWINS["gain"](once=frozenset(1 - one for one in unique), period=16)
+        expected = world.twin(twin, POLICIES["gain"](period=16))
+        found, state = world.run(POLICIES["gain"](period=16), pieces=3)
+        assert sorted(found) == sorted(expected.results), f"seed {seed}"
+        assert stored_seqs(state) == sorted(expected.stored), f"seed {seed}"
+
+
+def test_differential_without_a_sample() -> None:
+    """Of three streams with unequal windows no sample is kept: `gain` learns from its own."""
+    tried = 0
+    for seed in range(400, 430):
+        world = World(seed)
+        if len(world.joins[0].streams) == 3:
+            tried += 1
+            world.joins = [JoinSpec((0, 1, 2), (SPAN, SPAN // 2, SPAN // 3))]
+            expected = world.twin(TWINS["gain"](period=16), POLICIES["gain"](period=16))
+            found, state = world.run(POLICIES["gain"](period=16), pieces=3)
+            assert sorted(found) == sorted(expected.results), f"seed {seed}"
+            assert stored_seqs(state) == sorted(expected.stored), f"seed {seed}"
+    assert tried > 4
+
+
 def check_trace(name: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare who was dropped at whose turn, tuple by tuple."""
     ours, twin = PAIRS[name]
     kept: dict[int, set[int]] = {}
+    watch = BoundedJoin._watch
 
     def look(shedding: BoundedJoin, start: int, found: Any, count: int) -> None:
+        watch(shedding, start, found, count)
         slots, turn = shedding.memory.slots, int(shedding.memory.now.seq_next) - 1
         kept[turn] = {int(seq) for seq in slots.seq[slots.stream >= 0]}
 

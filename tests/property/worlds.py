@@ -15,6 +15,7 @@ import pyarrow as pa
 from bankfull.assemble import assemble
 from bankfull.core import Batch, Budget, State, restore, snapshot, start, step
 from bankfull.core.bounded.join import BoundedJoin
+from bankfull.core.recall.sample import room
 from bankfull.oracle.shedding import Arrival, JoinSpec, Trace, simulate
 from bankfull.oracle.shedding.sizes import tuple_bytes
 from bankfull.policies import Policy
@@ -43,6 +44,8 @@ class World:
         self.names = "abc"[: self.streams]
         members = {"pair": [(0, 1)], "three": [(0, 1, 2)], "two joins": [(0, 1), (1, 2)]}[kind]
         self.unified = dice.random() < 0.5
+        #: Streams declared unique in the first key.
+        self.unique: frozenset[int] = frozenset()
         self.weighed = random.Random(seed).choices([True, False], [3, 1], k=3)
         self.total = dice.choice([1, 3, 6, 12, 500])
         count, keys = dice.choice([60, 150]), dice.choice([2, 5, 15])
@@ -113,8 +116,15 @@ class World:
         shed = Shed(memory, policy.keep(), "unified" if self.unified else split, seed=SEED)
         query = Query(
             tuple(
-                Stream(name, "t", importance="v" if weighed else None)
-                for name, weighed in zip(self.names, self.weighed, strict=False)
+                Stream(
+                    name,
+                    "t",
+                    importance="v" if weighed else None,
+                    unique=("k0",) if position in self.unique else (),
+                )
+                for position, (name, weighed) in enumerate(
+                    zip(self.names, self.weighed, strict=False)
+                )
             ),
             tuple(
                 Join(
@@ -216,6 +226,7 @@ class World:
             seed=SEED,
             key_sizes=[int(size) for size in stage.memory.joins.key_bytes],
             places=budget // PLACE_BYTES,
+            aside=room(stage.plan, budget),
         )  # fmt: skip
 
     def is_live(self, u: Arrival, x: Arrival) -> bool:

@@ -173,7 +173,7 @@ def test_a_plan_says_what_it_does_not_use() -> None:
     unique = bf.stream(ROWS, time="t", name="a", unique="k")
     other = bf.stream(ROWS, time="t", name="b", idle=3)
     exact = bf.join(unique, other, on="k", within=5, search="scan")
-    assert "unique k: known, and not used" in exact.explain()
+    assert "unique k: known, and not used here" in exact.explain()
     assert "stream b: time t, late 0 ticks, idle 3 ticks\n" in exact.explain()
     assert "searched by scan\n" in exact.explain()
     weighed = bf.stream(ROWS, time="t", name="a", importance="k")

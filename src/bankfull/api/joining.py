@@ -66,7 +66,8 @@ def stream(
     back: disorder within it is exact, a row beyond it is counted late. ``idle`` is how far the
     stream may fall behind the others before they stop waiting for it; its rows from before then
     are late. ``importance`` names a column of positive numbers that a budget goes by. ``unique``
-    names columns without duplicates: it is kept with the stream and not used in this version.
+    names columns without duplicates: under a budget ``gain`` then knows that a tuple of the other
+    stream, joined on all of them, has one partner at most and is of no use afterwards.
     """
     columns = () if unique is None else checks.texts("unique", unique)
     bound = BoundStream(source, time, name, late, importance, columns, idle)

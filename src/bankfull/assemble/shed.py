@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from bankfull.core import JoinPlan
 from bankfull.core.plan import NEVER, ShedPlan
+from bankfull.core.recall.sample import can_watch_all
 from bankfull.errors import PlanError
 from bankfull.policies import Policy, Shape, resolve
 from bankfull.spec import Bytes, Equal, Query, Shed, Tuples
@@ -66,6 +67,8 @@ def shed_plan(
             tuples,
             COMBINATIONS.index(shed.importance),
             shed.seed,
+            tuple(_once(query, joins, schemas, k) for k in range(len(query.streams))),
+            can_watch_all(joins) and all(isinstance(j.predicate, Equal) for j in joins),
         ),
         budget,
         in_bytes,
@@ -78,6 +81,24 @@ def shed_plan(
         shed.seed,
         shed.recall,
     )
+
+
+def _once(
+    query: Query, joins: tuple[JoinPlan, ...], schemas: Mapping[str, pa.Schema], position: int
+) -> bool:
+    """Tell whether a tuple of a stream has one partner at most: what it is compared with is unique.
+
+    So it is where the stream is in one join, of two, on keys, and all columns that are unique in
+    the other stream are among those compared.
+    """
+    mine = [join for join in joins if position in join.streams]
+    if len(mine) != 1 or len(mine[0].streams) != 2 or not isinstance(mine[0].predicate, Equal):
+        return False
+    side = 1 - mine[0].streams.index(position)
+    other = query.streams[mine[0].streams[side]]
+    names = schemas[other.name].names
+    compared = {names[column] for column in mine[0].columns[side]}
+    return bool(other.unique) and compared >= set(other.unique)
 
 
 def _check_sets(policy: Policy, query: Query) -> None:

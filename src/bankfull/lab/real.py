@@ -35,15 +35,57 @@ def dew_points() -> dict[str, tuple[Ints, Ints]]:
 @lru_cache(maxsize=1)
 def tail_numbers() -> dict[str, tuple[Ints, Ints]]:
     """Return, by airport, minutes since the year began and the aircraft that departs then."""
-    with zipfile.ZipFile(_folder() / "flights.csv.zip") as archive:
-        name = next(found for found in archive.namelist() if found.endswith("flights.csv"))
-        with archive.open(name) as file:
-            table = _read(file, ["origin", "tailnum", "minute", "time_hour"])
+    table = _flights(["origin", "tailnum", "minute", "time_hour"])
     minutes = _seconds(table["time_hour"]) // 60 + table["minute"].to_numpy()
     # Codes follow the sorted names, so they do not depend on the order of the file.
     names = np.array([name or "" for name in table["tailnum"].to_pylist()])
     _, codes = np.unique(names, return_inverse=True)
     return _by_airport(table, minutes, codes.astype(np.int64), names != "")
+
+
+@lru_cache(maxsize=1)
+def landings() -> dict[str, tuple[Ints, Ints]]:
+    """Return departures from New York and landings, in minutes, by aircraft.
+
+    An aircraft lands when it was to leave and has flown for as long as it did.
+    """
+    table = _flights(["tailnum", "air_time", "minute", "time_hour"])
+    leaves = _seconds(table["time_hour"]) // 60 + table["minute"].to_numpy()
+    names = np.array([name or "" for name in table["tailnum"].to_pylist()])
+    _, codes = np.unique(names, return_inverse=True)
+    flown = table["air_time"].to_numpy(zero_copy_only=False).astype(np.float64)
+    usable = (names != "") & ~np.isnan(flown)
+    leaves, keys = leaves[usable], codes[usable].astype(np.int64)
+    lands = leaves + flown[usable].astype(np.int64)
+    first = int(leaves.min())
+    return {"departures": _ordered(leaves - first, keys), "landings": _ordered(lands - first, keys)}
+
+
+@lru_cache(maxsize=1)
+def reports() -> dict[str, tuple[Ints, Ints]]:
+    """Return reports of the weather and flights, in minutes, by airport of departure and hour."""
+    weather = _read((_folder() / "weather.csv").open("rb"), ["origin", "time_hour"])
+    flights = _flights(["origin", "minute", "time_hour"])
+    sides = []
+    for table, minutes in ((weather, 0), (flights, flights["minute"].to_numpy())):
+        hours = _seconds(table["time_hour"]) // HOUR_S
+        origin = np.array([ord(name[0]) for name in table["origin"].to_pylist()], np.int64)
+        sides.append((hours * 60 + minutes, hours * 128 + origin))
+    first = min(int(times.min()) for times, _ in sides)
+    made = [_ordered(times - first, keys) for times, keys in sides]
+    return {"reports": made[0], "flights": made[1]}
+
+
+def _flights(columns: list[str]) -> Any:
+    with zipfile.ZipFile(_folder() / "flights.csv.zip") as archive:
+        name = next(found for found in archive.namelist() if found.endswith("flights.csv"))
+        with archive.open(name) as file:
+            return _read(file, columns)
+
+
+def _ordered(times: Ints, keys: Ints) -> tuple[Ints, Ints]:
+    order = np.argsort(times, kind="stable")
+    return times[order].astype(np.int64), keys[order].astype(np.int64)
 
 
 def _by_airport(

@@ -7,14 +7,14 @@ hundred tuples and streams of ten to twenty windows, so that the optimum can sta
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from bankfull.lab import generators as make
-from bankfull.lab import real
+from bankfull.lab import onetime, real
 from bankfull.lab.traces import Ints, JoinOn, Trace, Workload
 
 #: GDJ, section 5.1.1: a day in minutes, and its tuples a minute here.
@@ -187,6 +187,39 @@ def _sliced(
         inside = (times >= begin) & (times < begin + length)
         sides.append((times[inside] - begin, keys[inside]))
     return _pair(name, sides[0], sides[1], window)
+
+
+@_named("departure and arrival")
+def departure_and_arrival(rng: np.random.Generator, quick: bool, window: int = 8 * 60) -> Workload:
+    """Aircraft that leave New York and where they land, within eight hours: a week by seed."""
+    length = (3 if quick else 7) * 24 * 60
+    return _sliced(rng, "departure and arrival", real.landings(), length, window)
+
+
+@_named("flights and weather")
+def flights_and_weather(rng: np.random.Generator, quick: bool, window: int = 90) -> Workload:
+    """Reports of the weather at New York's airports and the flights that leave in that hour."""
+    length = (7 if quick else 14) * 24 * 60
+    return _sliced(rng, "flights and weather", real.reports(), length, window)
+
+
+# ------------------------------------------------------------- keys that come once or for a while
+
+
+def _once(name: str, rng: np.random.Generator, quick: bool, weighed: bool = False) -> Workload:
+    """Make one of the shapes of ``onetime.py``; ``weighed``: tuples have an importance.
+
+    Those of ``b`` are at least as important as any of ``a``, so a result has that of its order.
+    """
+    sides = onetime.SHAPES[name](rng, 2000 if quick else 6000)
+    worth: tuple[Any, Any] = (None, None)
+    if weighed:
+        mine = make.importances(rng, len(sides[0][0]), "heavy")
+        worth = (mine, np.full(len(sides[1][0]), 1000.0))
+    return _pair(name, sides[0], sides[1], onetime.WINDOW, worth)
+
+
+_KNOWN |= {name: partial(_once, name) for name in onetime.SHAPES}
 
 
 # -------------------------------------------------------------------- GDJ, many joins or keys

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import hooks
 from bankfull.kernels.bounded.keys import bytes_of
@@ -22,6 +23,15 @@ from bankfull.kernels.bounded.memory import (
     sift,
 )
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
+from bankfull.kernels.recall.feed import (
+    AGES,
+    PARTNERS,
+    RING,
+    Feed,
+    count_crowd,
+    slice_of,
+    widths,
+)
 from bankfull.policies.mixture import (
     CHANCE,
     ESTIMATORS,
@@ -31,27 +41,20 @@ from bankfull.policies.mixture import (
     WORDS,
     find_chance,
     first_shares,
+    had_partners,
     learn,
     prepare,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
-from bankfull.policies.worth import (
-    AGES,
-    CLASSES,
-    NO_CLASS,
-    class_of,
-    middle,
-    tabulate_ages,
-    tabulate_worth,
-)
+from bankfull.policies.returns import look_at_sample, tabulate_returns
+from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulate_worth
 
-#: Tables are made anew after so many tuples.
-_PERIOD = 128
 #: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
 #: how many that share a key are passed on the way to the oldest of them.
 _AGAIN, _MOST, _ALONG = 8, 8, 64
-#: The note of a tuple: the class of its importance.
-_CLASS = 0
+#: The notes of a tuple: the class of its importance, the partners it has had, and the number of
+#: the arrival that was the last of them.
+_CLASS, _HAD, _LAST = 0, 1, 2
 
 
 class GainState(NamedTuple):
@@ -61,13 +64,22 @@ class GainState(NamedTuple):
     arrivals, the time of the last and those learned from; ``shares`` of the estimators;
     ``factors``, what a count of a key is worth. For every stream: ``seen``, the decayed number of
     tuples in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a
-    tuple of class c; ``ages[s]``, results and expected results by age, then the index made from
-    them. ``period``: tuples since the tables were made, the time that ``factors`` hold for, how
-    often they were prepared. ``cursor``: the stream and slot to be looked at next. ``chances``,
-    ``fresh`` and ``counts`` are room to work in.
+    tuple of class c.
+
+    Of every state (``returns.py``): ``found`` meetings (``crowds``: ``kernels/recall/feed.py``),
+    ``looked``, the time spent in it and the meetings expected, and the ``indices`` made of them.
+    ``sampled``: they come from the sample. ``once[s]``: a tuple of the stream has one partner at
+    most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
+    ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
+    last look, and how many there were.
+
+    ``every``: after so many tuples tables are made. ``period``: tuples since then, the time that
+    ``factors`` hold for, how often they were prepared. ``cursor``: the stream and slot to be looked
+    at next. ``chances``, ``fresh``, ``counts``, ``rates`` and ``inside`` are room to work in.
     """
 
     rate: float
+    every: int
     combine: int
     scale: float
     totals: Float64
@@ -75,12 +87,23 @@ class GainState(NamedTuple):
     factors: Float64
     seen: Float64
     worth: Float64
-    ages: Float64
+    sampled: bool
+    had: NDArray[np.uint8]
+    found: Float64
+    crowds: Float64
+    looked: Float64
+    indices: Float64
+    once: Int64
+    ends: Int64
+    widths: Float64
+    clock: Float64
     period: Float64
     cursor: Int64
     chances: Float64
     fresh: Float64
     counts: Float64
+    rates: Float64
+    inside: Float64
 
 
 @register("gain", "our own")
@@ -94,14 +117,17 @@ class Gain(Policy):
     proportions follow the arrivals by one step of online expectation-maximisation each, so
     long-lived and short-lived popularity may ride on each other and streams may share it or not.
     *How much* a result is worth is its mean importance over what the other stream brings.
-    *When*: results by age, against what was expected, give the best mean return over any further
-    stay (as Gittins' index does), in steps of a factor of 1.4, so that streams shifted in time are
-    waited for and chance decides nothing.
+    *When*: what tuples still earn at their age, with the partners they have had, is learned from
+    the sample that is kept aside for recall, which sees every age, whatever is dropped; the best
+    mean return over any further stay (as Gittins' index does) is what a tuple is worth. So a late
+    partner is waited for, and a stream or a tuple that has nothing more to expect goes first.
+    ``unique=`` of a stream tells at once what otherwise has to be learned.
 
     Frequency (PROB), locality (GDJ), age (AGE) and importance (SIMP) are special cases. Statistics
     are bounded: keys that nobody stored holds are forgotten, the rarest first. Priorities are
     corrected lazily: when a tuple comes up for eviction, and a few with every arrival, by a
-    cursor that visits the stored tuples in turn.
+    cursor that visits the stored tuples in turn. Tables are made anew every ``period`` tuples, with
+    larger budgets less often.
 
     Reference: none; the mixture follows the notes in the project's own experiment.
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.
@@ -109,18 +135,24 @@ class Gain(Policy):
 
     key_stats: ClassVar[int] = WORDS
     rate: float = 0.01
+    period: int = 128
 
     def __post_init__(self) -> None:
         check("gain", "rate", self.rate, 1e-6, 0.5)
+        check("gain", "period", self.period, 1, RING)
 
     def start(self, shape: Shape) -> GainState:
         streams = len(shape.spans)
         each = (shape.joins, streams)
-        ages = np.zeros((streams, 3, AGES))
-        ages[:, 2] = 1.0
+        states = (streams, AGES, PARTNERS)
+        index, once = np.ones(states), np.array(shape.once or (False,) * streams, np.int64)
+        index[once > 0, :, 1:] = 0.0
+        timed = shape.scale > 0.0
+        ends = [slice_of(span / shape.scale) + 1 if timed else 1 for span in shape.spans]
         own = [*(middle(known) for known in range(CLASSES)), 1.0]  # until others are known
         return GainState(
             float(self.rate),
+            int(self.period),
             shape.combine,
             shape.scale,
             np.zeros((*each, TOTALS)),
@@ -128,13 +160,41 @@ class Gain(Policy):
             np.zeros((*each, 3, LIVES)),
             np.zeros((streams, CLASSES + 1)),
             np.tile(own, (streams, 1)),
-            ages,
+            shape.sampled,
+            np.zeros(RING, np.uint8),
+            np.zeros(states),
+            np.tile([0.0, 0.0, -1.0, 0.0], (streams, 1)),
+            np.zeros((*states, 2)),
+            index,
+            once,
+            np.array(ends, np.int64),
+            widths(),
+            np.zeros(2),
             np.array([0.0, np.inf, 0.0]),
             np.array([0, NONE]),
             np.zeros(ESTIMATORS),
             np.zeros((streams, LIVES)),
             np.zeros((streams, LIVES)),
+            np.zeros((AGES, PARTNERS)),
+            np.zeros(PARTNERS),
         )
+
+    def learns_every(self, shape: Shape) -> int:
+        """Return after how many tuples the sample is looked at."""
+        if not shape.sampled:
+            return 0
+        return min(max(int(self.period), 1 << shape.tuples.bit_length() >> 1), RING)
+
+    def feed(self, state: GainState) -> Feed:
+        """Return where the sample's meetings are counted."""
+        return Feed(state.scale, state.had, state.found, state.crowds)
+
+    def learn(self, state: GainState, memory: Memory, watch: Any, arrivals: int) -> None:
+        """Learn from the sample what tuples still earn."""
+        now = memory.now.time_now / state.scale
+        if state.scale < 0.0:
+            now = memory.now.seq_next / -state.scale
+        look_at_sample(state, memory, watch, now, arrivals)
 
 
 @inlined
@@ -171,16 +231,23 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
 
 
 @inlined
-def _age(policy: GainState, memory: Memory, slot: int, now: float) -> int:
-    born = memory.slots[slot].time / policy.scale if policy.scale > 0.0 else now
-    return min(max(int((now - born) * AGES), 0), AGES - 1)
+def _index(policy: GainState, memory: Memory, slot: int) -> float:
+    """Return the index of the state that a tuple is in."""
+    about, had = memory.slots[slot], min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
+    return policy.indices[about.stream, _slice(policy, memory, slot), had]  # type: ignore[no-any-return]
+
+
+@inlined
+def _slice(policy: GainState, memory: Memory, slot: int) -> int:
+    lived = memory.now.time_now - memory.slots[slot].time
+    return slice_of(lived / policy.scale) if policy.scale > 0.0 else 0
 
 
 @inlined
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
-    index = policy.ages[memory.slots[slot].stream, 2, _age(policy, memory, slot, now)]
+    index = _index(policy, memory, slot)
     memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
     return expected
 
@@ -195,7 +262,9 @@ def _class_in(memory: Memory, stream: int, importance: float) -> int:
 def _arrived(
     policy: GainState, memory: Memory, key: int, stream: int, importance: float, t: int
 ) -> None:
-    learn(policy, memory, key, stream, _now(policy, memory, t))
+    now = _now(policy, memory, t)
+    had_partners(policy, memory, key, stream, now)
+    learn(policy, memory, key, stream, now)
     policy.seen[stream, _class_in(memory, stream, importance)] += 1.0
 
 
@@ -203,6 +272,8 @@ def _arrived(
 def _enter(policy: GainState, memory: Memory, slot: int, time: int) -> None:
     stream, importance = memory.slots[slot].stream, memory.slots[slot].importance
     memory.slots[slot].notes[_CLASS] = _class_in(memory, stream, importance)
+    memory.slots[slot].notes[_HAD] = policy.had[(memory.now.seq_next - 1) % RING]
+    memory.slots[slot].notes[_LAST] = -1.0
     _weigh(policy, memory, slot, _now(policy, memory, time))
 
 
@@ -221,9 +292,22 @@ def _weigh(policy: GainState, memory: Memory, slot: int, now: float) -> None:
 
 @rule(hooks.matched, GainState)
 def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
-    age = _age(policy, memory, slot, _now(policy, memory, time))
-    policy.ages[memory.slots[slot].stream, 0, age] += 1.0
-    return False
+    """Count a partner, once for each arrival; the priority changes with the index at once."""
+    about = memory.slots[slot]
+    if about.notes[_LAST] == memory.now.seq_next:
+        return False
+    about.notes[_LAST] = memory.now.seq_next
+    had, age = min(int(about.notes[_HAD]), PARTNERS - 1), _slice(policy, memory, slot)
+    about.notes[_HAD] += 1.0
+    if not policy.sampled:
+        policy.found[about.stream, age, had] += 1.0
+        count_crowd(policy.crowds, about.stream, memory.now.seq_next)
+    before = policy.indices[about.stream, age, had]
+    after = policy.indices[about.stream, age, min(had + 1, PARTNERS - 1)]
+    if before == after or before <= 0.0:
+        return False
+    about.priority *= after / before
+    return True
 
 
 @rule(hooks.left, GainState)
@@ -293,14 +377,23 @@ def _go_round(policy: GainState, memory: Memory, now: float) -> None:
     stored = 0
     for buffer in range(memory.buffers.shape[0]):
         stored += memory.buffers[buffer].heaped
-    for _ in range(min(stored, _AGAIN)):
+    many = min(stored, _AGAIN)
+    for _ in range(many):
         slot = _next(policy, memory)
-        age = _age(policy, memory, slot, now)
-        policy.ages[memory.slots[slot].stream, 1, age] += _write(policy, memory, slot, now)
+        expected = _write(policy, memory, slot, now)
         sift(memory, slot)
+        if not policy.sampled:
+            had = min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
+            looked = policy.looked[memory.slots[slot].stream, _slice(policy, memory, slot), had]
+            looked[0] += stored / many * (now - policy.clock[0])
+            looked[1] += stored / many * expected
+    policy.had[memory.now.seq_next % RING] = 0
     policy.period[0] += 1.0
-    if policy.period[0] >= _PERIOD:
+    if not policy.sampled:
+        policy.clock[0] = now
+    if policy.period[0] >= policy.every:
         policy.period[0] = 0.0
         for s in range(memory.streams.shape[0]):
             tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
-            tabulate_ages(policy.ages[s])
+        if not policy.sampled:
+            tabulate_returns(policy, policy.every)

@@ -11,8 +11,10 @@ import numpy as np
 
 from bankfull.kernels.bounded.memory import (
     Memory,
+    on_keys,
 )
 from bankfull.kernels.compiler import Float64, inlined, inner
+from bankfull.kernels.recall.feed import RING
 
 #: Decayed counts have half-lives of 4, 1, 1/4, 1/16, 1/64 and 1/256 windows; another never decays.
 LIVES = 7
@@ -169,6 +171,24 @@ def _count(policy: Any, memory: Memory, join: int, key: int, stream: int, now: f
         totals[life] = policy.fresh[stream, life] + 1.0
     totals[_FADING] += 1.0
     about[at + _SINCE] = totals[_SINCE + 1] = now
+
+
+@inner
+def had_partners(policy: Any, memory: Memory, key: int, stream: int, now: float) -> None:
+    """Note how many partners an arrival has had in the last window, about: none, one or more.
+
+    A count that halves every window is one half to one after one arrival within it.
+    """
+    join, streams, had = int(memory.codes[key, 1]), memory.streams.shape[0], 0
+    if not on_keys(memory, join):
+        return
+    for member in range(memory.joins[join].width):
+        o = memory.joins[join].members[member]
+        if o != stream:
+            at = streams + o * WORDS
+            recent = memory.stats[key, at + 1] * np.exp2(memory.stats[key, at + _SINCE] - now)
+            had += 0 if recent < 0.5 else 1 if recent <= 1.0 else 2
+    policy.had[memory.now.seq_next % RING] += had
 
 
 @inner

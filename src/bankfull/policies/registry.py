@@ -18,7 +18,8 @@ class Shape:
     ``spans`` are the windows in units of time (count windows: a very large number), ``scale`` the
     longest of them, or minus so many tuples where windows are counted; ``tuples`` how many may be
     stored at once, as far as that is known; ``combine`` the place of the importance's rule in
-    ``spec.overload.COMBINATIONS``.
+    ``spec.overload.COMBINATIONS``; ``once``: a tuple of the stream has one partner at most;
+    ``sampled``: a policy may learn from the sample that is kept aside for recall.
     """
 
     spans: tuple[int, ...]
@@ -28,6 +29,8 @@ class Shape:
     tuples: int
     combine: int
     seed: int
+    once: tuple[bool, ...] = ()
+    sampled: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,17 @@ class Policy:
     def start(self, shape: Shape) -> Any:
         """Return a named tuple of parameters and arrays, as it is before the first tuple."""
         raise NotImplementedError
+
+    def learns_every(self, shape: Shape) -> int:
+        """Return after how many tuples :meth:`learn` is called; 0: never."""
+        return 0
+
+    def feed(self, state: Any) -> Any:
+        """Return the ``Feed`` (``kernels/recall/feed.py``) that the sample writes for it."""
+        return None
+
+    def learn(self, state: Any, memory: Any, watch: Any, arrivals: int) -> None:
+        """Learn from the sample kept aside; so many tuples came since the last time."""
 
     def keep(self) -> Keep:
         """Return the policy as part of a query."""

@@ -1,4 +1,4 @@
-"""What a result is worth and when it comes: tables that ``gain`` makes of what it has seen."""
+"""What a result is worth: a table that ``gain`` makes of the importance it has seen."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import numpy as np
 
 from bankfull.kernels.compiler import Float64, inlined
 
-#: Slices of the window in which productivity is learned.
-AGES = 16
 #: Classes of importance, four an octave, and where an importance of one is: from 2**-24 to 2**40.
 CLASSES, _ONE = 256, 96
 #: The class of tuples whose stream has no importance: they do not count in that of a result.
 NO_CLASS = CLASSES
 #: What is kept of all that a table was made from, when it is made anew.
 _KEPT = 0.98
-#: How strongly an age is believed to be like all others: as much as so many results.
-_BELIEF = 64.0
 
 
 @inlined
@@ -60,20 +56,3 @@ def tabulate_worth(seen: Float64, worth: Float64, combine: int) -> None:
                 worth[own] += share * _worth(combine, own, other)
     for other in range(CLASSES + 1):
         seen[other] *= _KEPT
-
-
-@inlined
-def tabulate_ages(ages: Float64) -> None:
-    """Write the best mean return over any further stay, for every age, from results by age."""
-    found, expected, index = ages[0], ages[1], ages[2]
-    usual = found.sum() / max(expected.sum(), 1e-12)
-    for age in range(AGES):
-        best, total = 0.0, 0.0
-        for end in range(age, AGES):
-            total += (found[end] + _BELIEF) / (expected[end] * usual + _BELIEF)
-            best = max(best, total / (end - age + 1))
-        # In steps, so that chance does not decide between tuples that are alike: the oldest goes.
-        index[age] = 2.0 ** (np.round(2.0 * np.log2(best)) / 2.0)
-    for age in range(AGES):
-        found[age] *= _KEPT
-        expected[age] *= _KEPT

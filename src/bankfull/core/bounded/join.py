@@ -40,6 +40,7 @@ from bankfull.kernels.bounded.budget import (
 )
 from bankfull.kernels.bounded.matches import Output
 from bankfull.kernels.bounded.shedjoin import KEYS_FULL, OUTPUT_FULL, SLOTS_FULL, shed_join
+from bankfull.kernels.recall.feed import no_feed
 from bankfull.kernels.recall.sample import Watch
 from bankfull.kernels.recall.watch import watch_join
 
@@ -62,6 +63,8 @@ class BoundedJoin(Stage):
         self.bagger = Bagger(plan)
         self.slots = Slots(plan, self.bagger)
         self.policy = self.shed.policy.start(self.shed.shape)
+        #: After how many tuples the policy learns from the sample; 0: never.
+        self.learns_every = self.shed.policy.learns_every(self.shed.shape)
         budget = self.shed.budget
         self._divide(budget)
         self.rules = Rules(
@@ -156,6 +159,8 @@ class BoundedJoin(Stage):
             if work.next > before:
                 self._follow_rates()
             self._watch(before, room, count)
+            if work.next > before:
+                self._learn()
             self._steer()
             for join, compared in zip(self.plan.joins, room.compared[0], strict=True):
                 counts[join.name].compared += int(compared)
@@ -190,6 +195,8 @@ class BoundedJoin(Stage):
         size = min(period - number % period, len(self.work.left))
         if self.shed.recall is not None:
             size = min(size, recall.PERIOD - number % recall.PERIOD)
+        if self.learns_every:
+            size = min(size, self.learns_every - number % self.learns_every)
         if self.shares is not None:
             times = self.work.arrivals.times[start : start + size]
             size = int(np.searchsorted(times, self.share_until[0]))
@@ -223,11 +230,18 @@ class BoundedJoin(Stage):
         self.watch = recall.with_room(self.watch, room, largest, self.bagger.weighted)
         first = int(memory.now.seq_next) - (stop - start)
         slots = len(self.watch.kept)
+        feed = self.shed.policy.feed(self.policy) if self.learns_every else no_feed()
         watch_join(
             self.watch, room, self.work.arrivals, self.work.bags, start, stop, found, count, first,
             memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
-            np.empty(slots, np.int64), np.empty((slots, 2)),
+            np.empty(slots, np.int64), np.empty((slots, 2)), feed,
         )  # fmt: skip
+
+    def _learn(self) -> None:
+        """Have the policy learn from the sample, at fixed places of the input."""
+        every = self.learns_every
+        if every and self.watch is not None and int(self.memory.now.seq_next) % every == 0:
+            self.shed.policy.learn(self.policy, self.memory, self.watch, every)
 
     def _steer(self) -> None:
         """Look for the memory that gives the recall asked for, at fixed places of the input."""

@@ -20,13 +20,14 @@ items a tuple, or fewer tuples. Of a budget in bytes the sample is a part, up to
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.core.bounded.arrays import longer
-from bankfull.core.plan import NEVER, Plan
+from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.recall.interval import Watched
 from bankfull.kernels.bounded import memory as m
 from bankfull.kernels.bounded.records import (
@@ -82,6 +83,11 @@ def _bytes_each(plan: Plan) -> int:
 
 
 def can_watch(plan: Plan) -> bool:
+    """Tell whether recall can be estimated in a query."""
+    return can_watch_all(plan.joins)
+
+
+def can_watch_all(joins: Sequence[JoinPlan]) -> bool:
     """Tell whether recall can be estimated: by time if the streams of a join are more than two.
 
     Then all windows must be equally long: what came after a tuple is in its window as long as that
@@ -89,7 +95,7 @@ def can_watch(plan: Plan) -> bool:
     """
     return all(
         len(join.streams) == 2 or (len(set(join.span)) == 1 and join.span[0] < NEVER)
-        for join in plan.joins
+        for join in joins
     )
 
 

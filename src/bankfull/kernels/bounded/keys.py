@@ -69,6 +69,20 @@ def _number(memory: Memory, code: np.uint64, join: int) -> Any:
         at = (at + 1) & last
 
 
+@inlined
+def find_key(memory: Memory, code: np.uint64, join: int) -> Any:
+    """Return the number of a key of a join, or -1 if it is not remembered."""
+    last = memory.table.size - 1
+    at = np.int64((_of_join(code, join) * GOLDEN) >> np.uint64(32)) & last
+    while True:
+        number = memory.table[at]
+        if number < 0:
+            return -1
+        if memory.codes[number, 0] == code and memory.codes[number, 1] == np.uint64(join):
+            return number
+        at = (at + 1) & last
+
+
 @kernel
 def number_again(memory: Memory, keep: Int64, codes: NDArray[np.uint64]) -> None:
     """Fill an empty table with the keys numbered ``0`` to ``keep.size``, of the old ``codes``."""

@@ -79,8 +79,9 @@ POST = np.dtype(
 )
 #: A tuple of the sample that recall is estimated from. ``nth``: how many of its stream came before
 #: it; ``draw``: the number drawn for it, below its ``chance``; ``missed``: results it has missed,
-#: and their importance, both divided by the chance; ``next``: the next free one, if nobody has it.
-KEPT = _record("stream time nth seq next", "importance chance draw", missed=(np.float64, 2))
+#: and their importance, both divided by the chance; ``next``: the next free one, if nobody has it;
+#: ``had``: partners it has had (``kernels/recall/feed.py``).
+KEPT = _record("stream time nth seq next had", "importance chance draw", missed=(np.float64, 2))
 #: Neighbours in a list of tuples of the sample.
 CHAIN = _record("older newer")
 #: Results, their importance, or recent results: how much was emitted, how much the sample says is

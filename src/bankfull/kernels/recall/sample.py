@@ -125,8 +125,9 @@ def sweep(watch: Watch, bags: Any, room: int, streams: Records, t: int) -> None:
 
 @inner
 def keep(
-    watch: Watch, arrivals: Arrivals, bags: Any, i: int, seq: int, drawn: float, joins: Records
-) -> None:
+    watch: Watch, arrivals: Arrivals, bags: Any, i: int, seq: int, drawn: float, joins: Records,
+    had: int,
+) -> None:  # fmt: skip
     """Keep an arrival aside, first in its buckets: they are newest first."""
     s = arrivals.streams[i]
     kept = watch.now.free
@@ -134,7 +135,7 @@ def keep(
     watch.now.held += 1
     watch.now.drawn += 1
     watch.kept[kept].stream, watch.kept[kept].time, watch.kept[kept].seq = s, arrivals.times[i], seq
-    watch.kept[kept].nth = watch.came[s]
+    watch.kept[kept].nth, watch.kept[kept].had = watch.came[s], had
     for row in range(2):
         watch.kept[kept].missed[row] = 0.0
     watch.since[kept] = 0.0

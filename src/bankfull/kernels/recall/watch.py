@@ -27,6 +27,7 @@ from bankfull.kernels.bounded.matches import Arrivals, Output, worth_of, worth_o
 from bankfull.kernels.bounded.memory import draw
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel
 from bankfull.kernels.predicates import EQUAL
+from bankfull.kernels.recall.feed import Feed, count_meeting, had_before
 from bankfull.kernels.recall.sample import (
     RECENT,
     RESULTS,
@@ -88,7 +89,7 @@ def _made_by(out: Output, at: int, join: int, seq: int, width: int) -> bool:
 def _watch_pair(
     watch: Watch, arrivals: Arrivals, i: int, seq: int, join: int,
     out: Output, count: int, at: int, streams: Records, joins: Records, combine: int,
-    near: Int64, nearby: int,
+    near: Int64, nearby: int, feed: Feed,
 ) -> int:  # fmt: skip
     """See what an arrival has missed in a join of two; returns the first result of another.
 
@@ -99,6 +100,7 @@ def _watch_pair(
     other = 1 if joins[join].members[0] == arrivals.streams[i] else 0
     for place in range(nearby):
         kept = near[place]
+        count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         found = False
         while at < count and _made_by(out, at, join, seq, width):
             if out.arrivals[other, at] <= watch.kept[kept].seq:
@@ -145,7 +147,7 @@ def _should_make(
 def _watch_many(
     watch: Watch, arrivals: Arrivals, i: int, seq: int, join: int, seed: int,
     out: Output, count: int, at: int, streams: Records, joins: Records, combine: int, guessed: bool,
-    near: Int64, nearby: int, made: Float64,
+    near: Int64, nearby: int, made: Float64, feed: Feed,
 ) -> int:  # fmt: skip
     """See what an arrival has missed in a join of more than two; see :func:`_watch_pair`."""
     width = joins[join].width
@@ -175,6 +177,8 @@ def _watch_many(
         results, worth = _should_make(
             watch, kept, join, own, arrivals.importance[i], streams, joins, combine
         )
+        if results > 0.0:
+            count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         if results > made[place, 0]:
             _lose(watch, kept, results - made[place, 0], worth - made[place, 1], guessed)
         since = watch.since[kept, join, own]
@@ -190,13 +194,14 @@ def watch_join(
     watch: Watch, room: int, arrivals: Arrivals, bags: Any, start: int, stop: int,
     out: Output, count: int, first: int,
     streams: Records, joins: Records, combine: int, seed: int, guessed: bool,
-    near: Int64, made: Float64,
+    near: Int64, made: Float64, feed: Feed,
 ) -> None:  # fmt: skip
     """See what the arrivals from ``start`` to ``stop``, the first numbered ``first``, have missed.
 
     ``out`` holds the ``count`` results they made, in order. At most ``room`` tuples are kept, of at
     least as many slots. ``guessed``: the worth of what joins of more than two miss is not certain.
-    ``near`` and ``made`` are room to work in, an element and two for every slot.
+    ``near`` and ``made`` are room to work in, an element and two for every slot. ``feed`` is what a
+    policy learns from the sample.
     """
     at: Any = np.int64(0)  # a literal would have every callee compiled twice
     for i in range(start, stop):
@@ -216,17 +221,17 @@ def watch_join(
             if pair:
                 at = _watch_pair(
                     watch, arrivals, i, seq, join, out, count, at, streams, joins, combine,
-                    near, nearby,
+                    near, nearby, feed,
                 )  # fmt: skip
             else:
                 at = _watch_many(
                     watch, arrivals, i, seq, join, seed,
-                    out, count, at, streams, joins, combine, guessed, near, nearby, made,
+                    out, count, at, streams, joins, combine, guessed, near, nearby, made, feed,
                 )  # fmt: skip
         drawn = draw(seed + _OWN_DRAWS, number(arrivals, i, seq))
         if drawn < watch.chance[0]:
             if watch.now.held >= room or withsets.filled(watch.sets, bags, i, room) > 1.0:
                 sweep(watch, bags, room, streams, arrivals.times[i])
             if drawn < watch.chance[0]:
-                keep(watch, arrivals, bags, i, seq, drawn, joins)
+                keep(watch, arrivals, bags, i, seq, drawn, joins, had_before(feed, seq))
         watch.came[s] += 1

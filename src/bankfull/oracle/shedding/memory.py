@@ -77,7 +77,8 @@ class Memory:
     turn and in ``stored`` only from the end of it: until then no stored tuple counts it as a match.
 
     ``capacity`` is in the unit of the tuples' sizes. ``key_sizes``: what a key of each join takes,
-    0 where the budget is one of tuples. ``places``: how many tuples fit at most.
+    0 where the budget is one of tuples. ``places``: how many tuples fit at most. ``aside``: how
+    many are kept aside for recall (``aside.py``).
     """
 
     joins: Sequence[JoinSpec]
@@ -85,6 +86,7 @@ class Memory:
     seed: int
     key_sizes: Sequence[int]
     places: int
+    aside: int
     history: list[Arrival] = field(default_factory=list)
     stored: list[Arrival] = field(default_factory=list)
 
@@ -104,9 +106,13 @@ class Memory:
         """Return how long ago a tuple arrived."""
         return self.now - x.time
 
-    def after(self, x: Arrival) -> int:
-        """Return how many tuples of its stream came after a tuple and before the present one."""
-        return sum(u.stream == x.stream and u.seq > x.seq for u in self.history[:-1])
+    def after(self, x: Arrival, settled: bool = False) -> int:
+        """Return how many tuples of its stream came after a tuple and before the present one.
+
+        If that is ``settled``, it counts too.
+        """
+        history = self.history if settled else self.history[:-1]
+        return sum(u.stream == x.stream and u.seq > x.seq for u in history)
 
     def span(self, x: Arrival) -> float:
         """Return how long a tuple lives: the largest window of its stream in any join.
@@ -115,15 +121,17 @@ class Memory:
         """
         return max(join.span(x.stream) for join in self.joins if x.stream in join.streams)
 
-    def in_window(self, x: Arrival, join: JoinSpec) -> bool:
+    def in_window(self, x: Arrival, join: JoinSpec, settled: bool = False) -> bool:
         """Say whether a tuple is still in its window of a join."""
         most = join.most(x.stream)
-        stayed = math.isinf(most) or self.after(x) < most  # to count takes long
+        stayed = math.isinf(most) or self.after(x, settled) < most  # to count takes long
         return stayed and self.age(x) <= join.span(x.stream)
 
-    def expired(self, x: Arrival) -> bool:
+    def expired(self, x: Arrival, settled: bool = False) -> bool:
         """Say whether a tuple has left its window of every join."""
-        return not any(self.in_window(x, join) for join in self.joins if x.stream in join.streams)
+        return not any(
+            self.in_window(x, join, settled) for join in self.joins if x.stream in join.streams
+        )
 
     # -------------------------------------------------------------------------------- buffers
 

@@ -7,12 +7,14 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from bankfull.oracle.shedding.aside import Aside
 from bankfull.oracle.shedding.memory import Arrival, Memory
 from bankfull.oracle.shedding.policy import Policy, Standing
+from bankfull.oracle.shedding.returns import Returns, tabulate
 
 #: Half-lives of counts, in windows.
 LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
-AGES, CLASSES, PERIOD = 16, 256, 128
+CLASSES = 256
 LOOKS, MOST, ALONG = 8, 8, 64
 
 #: What is predicted: the key of the next tuple of a stream, in a join.
@@ -30,17 +32,17 @@ class Gain(Policy):
     When o brings a k that came before, every share moves to (share x estimate / mixture) by a step
     of max(rate, 2 / (20 + such arrivals so far)), but is never below a millionth.
 
-    Priority = index of the tuple's age x sum over joins and their other streams o of (o's part of
-    all recent arrivals, half-life 1) x (mixture's chance of the tuple's key) x (mean importance of
-    a result with a tuple of o). Importance is known by class, a quarter of a power of two wide; it
-    is the tuple's own until the first tables.
+    Priority = index of the tuple's state (``returns.py``) x sum over joins and their other streams
+    o of (o's part of all recent arrivals, half-life 1) x (mixture's chance of the tuple's key) x
+    (mean importance of a result with a tuple of o). Importance is known by class, a quarter of a
+    power of two wide; it is the tuple's own until the first tables.
 
     All that is divided by what the tuple takes of the budget: its size, and its part of each of its
     keys, by the number of stored ones of its stream that hold it (at least 1).
 
-    Time is in windows: the longest that has a length in time. If all are of rows, time is the
-    number of tuples that came, one more from the end of a tuple's search on, in units of the
-    longest window times the number of streams; nobody has an age then.
+    Time is in windows: the longest that has a length in time (at least 1, as for each stream). If
+    all are of rows, time is the number of tuples that came, one more from the end of a tuple's
+    search on, in units of the longest window times the number of streams; nobody has an age then.
 
     A priority is noted when a tuple asks for a place, and then also that of the newest stored one
     of its stream and key, for each join. A full buffer looks at the tuple with the smallest note
@@ -50,14 +52,25 @@ class Gain(Policy):
     goes. At the end of each turn eight tuples are noted, by a hand that goes round, stream by
     stream, from old to new.
 
-    Tables are made after every 128 tuples. Index of an age: results found by tuples of that age and
-    64, over those expected (by the looks of the hand, scaled to the same sum) and 64; of that, the
-    best mean over the slices of the window from this age on; rounded to half powers of two. The
-    counts behind the tables keep 0.98 of themselves each time.
+    How many partners a tuple has had when it comes is told by counts that halve every window, for
+    each join and other stream of it: below 1/2 none, up to 1 one, above two. Later every arrival
+    that it makes a result with counts, and the note changes as the index does.
+
+    What has met whom is learned from the sample that is kept aside (``aside.py``). Every so many
+    tuples those of it that have not expired are looked at: the time since the last look, and what
+    the mixture says of each, times so many tuples. Where there is no sample (more than two streams
+    with unequal windows) the stored tuples count instead: their results, and the looks of the hand,
+    each for an eighth of them. ``once`` names streams whose tuples have one partner at most.
+
+    Tables are made after every ``period`` tuples; with a sample, no more often than the budget
+    comes, rounded down to a power of two, but at least once in 1,024. The counts behind them keep
+    0.98 of themselves for every 128 tuples, the importance that was seen every period.
     """
 
     rate: float = 0.01
     combine: Callable[[float, float], float] = min
+    period: int = 128
+    once: frozenset[int] = frozenset()
     notes: dict[int, float] = field(init=False, repr=False, default_factory=dict)
 
     def begin(self) -> None:
@@ -66,9 +79,12 @@ class Gain(Policy):
         self.shares: dict[Where, list[float]] = {}
         self.learned: dict[Where, int] = defaultdict(int)
         self.keys: set[tuple[int, int]] = set()
-        self.found: dict[tuple[int, int], float] = defaultdict(float)
-        self.expected: dict[tuple[int, int], float] = defaultdict(float)
-        self.index: dict[tuple[int, int], float] = {}
+        self.returns: dict[int, Returns] = {}
+        self.aside: Aside | None = None
+        self.had: dict[int, int] = {}
+        self.came: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+        self.looked: float | None = None
         self.seen: dict[int, dict[int | None, float]] = defaultdict(lambda: defaultdict(float))
         self.worth: dict[tuple[int, int | None], float] = {}
         self.hand: tuple[int, int | None] = (0, None)
@@ -79,8 +95,15 @@ class Gain(Policy):
     # ------------------------------------------------------------------------------- the turn
 
     def arrived(self, x: Arrival, memory: Memory) -> None:
+        if not self.returns:
+            self._start(memory)
         self._move_on(memory)
         self.known = {}
+        self.had[x.seq] = self.came[x.seq] = sum(
+            self._had(number, x.stream, key, memory)
+            for number, key in enumerate(x.keys)
+            if key is not None
+        )
         of = [(number, key) for number, key in enumerate(x.keys) if key is not None]
         self.keys |= set(of)
         for number, key in of:
@@ -90,7 +113,16 @@ class Gain(Policy):
             self.known = {}
 
     def matched(self, u: Arrival, memory: Memory) -> None:
-        self.found[u.stream, self._age(u, memory)] += 1
+        x = memory.history[-1]
+        if self.last.get(u.seq) == x.seq:
+            return
+        self.last[u.seq] = x.seq
+        returns, age, had = self.returns[u.stream], self._age(u, memory), self.had[u.seq]
+        self.had[u.seq] = had + 1
+        if self.aside is None:
+            returns.meet(age, had, x.seq)
+        if returns.at(age, had) > 0:
+            self.notes[u.seq] *= returns.at(age, had + 1) / returns.at(age, had)
 
     def offered(self, x: Arrival, memory: Memory) -> None:
         self._search_is_over(x)
@@ -124,19 +156,61 @@ class Gain(Policy):
     def settled(self, x: Arrival, memory: Memory) -> None:
         self._search_is_over(x)
         self._move_on(memory)
-        for _ in range(min(LOOKS, len(memory.stored))):
+        looks, now = min(LOOKS, len(memory.stored)), self._now(memory)
+        for _ in range(looks):
             u = self._at_hand(memory)
             self._note(u, memory)
-            self.expected[u.stream, self._age(u, memory)] += self._earns(u, memory)
+            if self.aside is None:
+                each = len(memory.stored) / looks
+                time = each * (now - (self.looked or 0.0))
+                expected = each * self._earns(u, memory)
+                self.returns[u.stream].look(self._age(u, memory), self.had[u.seq], time, expected)
         self.turns += 1
-        if self.turns % PERIOD == 0:
+        if self.aside is None:
+            self.looked = now
+        else:
+            self._learn_from_sample(x, self.aside, memory)
+        if self.turns % self.period == 0:
             for stream in self._streams(memory):
                 self._tabulate(stream)
+            if self.aside is None:
+                tabulate(list(self.returns.values()), self.period)
+
+    def _start(self, memory: Memory) -> None:
+        window = self._window(memory)
+        for s in self._streams(memory):
+            spans = [join.span(s) for join in memory.joins if s in join.streams]
+            length = max(1.0, *spans) / window if window else 0.0
+            self.returns[s] = Returns(length, s in self.once)
+        if all(
+            len(join.streams) == 2 or (len(set(join.spans)) == 1 and math.isfinite(join.spans[0]))
+            for join in memory.joins
+        ):
+            self.aside = Aside(memory.aside)
+        self.every = min(max(self.period, 2 ** int(math.log2(max(memory.places, 1)))), 1024)
+
+    def _learn_from_sample(self, x: Arrival, aside: Aside, memory: Memory) -> None:
+        for one in aside.met(x, memory):
+            u = one.tuple
+            self.returns[u.stream].meet(self._age(u, memory), one.had, x.seq)
+            one.had += 1
+        aside.keep(x, self.came[x.seq], memory)
+        if self.turns % self.every:
+            return
+        now = self._now(memory)
+        time = 0.0 if self.looked is None else now - self.looked
+        self.looked = now
+        for one in aside.kept:
+            u = one.tuple
+            if not memory.expired(u, settled=True):
+                expected = self.every * sum(self._chances(u, memory).values())
+                self.returns[u.stream].look(self._age(u, memory), one.had, time, expected)
+        tabulate(list(self.returns.values()), self.every)
 
     # ------------------------------------------------------------------------------ the notes
 
     def _note(self, u: Arrival, memory: Memory) -> None:
-        index = self.index.get((u.stream, self._age(u, memory)), 1.0)
+        index = self.returns[u.stream].at(self._age(u, memory), self.had[u.seq])
         self.notes[u.seq] = self._earns(u, memory) * index / memory.share(u)
 
     def _older(self, x: Arrival, memory: Memory) -> list[list[Arrival]]:
@@ -219,26 +293,38 @@ class Gain(Policy):
 
     def _earns(self, u: Arrival, memory: Memory) -> float:
         """Return the importance that a tuple is expected to earn with the next arrival."""
+        own = _class(u)
+        alone = 1.0 if own is None else middle(own)
+        chances = self._chances(u, memory)
+        return sum(one * self.worth.get((o, own), alone) for (_, o), one in chances.items())
+
+    def _chances(self, u: Arrival, memory: Memory) -> dict[Where, float]:
+        """Return the chances that the next arrival is a partner, by join and stream."""
         recent = {
             (number, s): self._counts(number, s, None, memory)[LIVES.index(1.0)]
             for number, join in enumerate(memory.joins)
             for s in join.streams
         }
         everything = sum(recent.values())
-        total = 0.0
+        found = {}
         for number, key in enumerate(u.keys):
-            if key is None:
-                continue
             for o in memory.joins[number].streams:
-                if o != u.stream:
+                if key is not None and o != u.stream:
                     estimates = self._estimates(number, o, key, memory)
                     shares = self._shares(number, o)
                     chance = sum(a * b for a, b in zip(shares, estimates, strict=True))
                     part = recent[number, o] / everything if everything > 0 else 1.0
-                    own = _class(u)
-                    alone = 1.0 if own is None else middle(own)
-                    total += part * chance * self.worth.get((o, own), alone)
-        return total
+                    found[number, o] = part * chance
+        return found
+
+    def _had(self, number: int, s: int, key: int, memory: Memory) -> int:
+        """Return how many partners of a key came in the last window, about, up to two a stream."""
+        recent = [
+            self._counts(number, o, key, memory)[LIVES.index(1.0)]
+            for o in memory.joins[number].streams
+            if o != s
+        ]
+        return sum(0 if one < 0.5 else 1 if one <= 1 else 2 for one in recent)
 
     def _tabulate(self, s: int) -> None:
         seen = self.seen[s]
@@ -248,16 +334,6 @@ class Gain(Policy):
                     count / sum(seen.values()) * self._of_pair(own, other)
                     for other, count in sorted(seen.items(), key=lambda one: one[0] or 0)
                 )
-        found = [self.found[s, age] for age in range(AGES)]
-        expected = [self.expected[s, age] for age in range(AGES)]
-        usual = sum(found) / max(sum(expected), 1e-12)
-        returns = [(f + 64) / (e * usual + 64) for f, e in zip(found, expected, strict=True)]
-        for age in range(AGES):
-            means = [sum(returns[age:end]) / (end - age) for end in range(age + 1, AGES + 1)]
-            self.index[s, age] = 2 ** (round(2 * math.log2(max(means))) / 2)
-        for counts in (self.found, self.expected):
-            for age in range(AGES):
-                counts[s, age] *= 0.98
         for other in seen:
             seen[other] *= 0.98
 
@@ -287,11 +363,9 @@ class Gain(Policy):
         ending = [life for life in lives if math.isfinite(life)]
         return max(1.0, *ending) if ending else None
 
-    def _age(self, u: Arrival, memory: Memory) -> int:
+    def _age(self, u: Arrival, memory: Memory) -> float:
         window = self._window(memory)
-        if window is None:
-            return 0
-        return min(int((memory.now / window - u.time / window) * AGES), AGES - 1)
+        return 0.0 if window is None else memory.age(u) / window
 
     def _streams(self, memory: Memory) -> list[int]:
         return sorted({s for join in memory.joins for s in join.streams})

@@ -14,7 +14,7 @@ def explain(plan: Plan, threads: int = 1) -> str:
         lines.append(f"  stream {stream.name}: time {stream.time}, late {stream.late}{idle}")
         if stream.unique:
             columns = ", ".join(stream.unique)
-            lines.append(f"    unique {columns}: known, and not used in this version")
+            lines.append(f"    unique {columns}: {_use_of(plan, stream.name)}")
     shed = plan.query.shed
     lines.append(f"  {_threads(plan, threads)}")
     for join in plan.query.joins:
@@ -51,6 +51,18 @@ def _threads(plan: Plan, threads: int) -> str:
         return f"threads: 1 of {threads}, as one thread searches sets and scans"
     aside = f"; {', '.join(others)}: one thread, as it searches sets or scans" if others else ""
     return f"threads: {threads}, each for a part of the keys, where many rows come at once{aside}"
+
+
+def _use_of(plan: Plan, name: str) -> str:
+    """Say what it is good for that a stream is unique: only ``gain`` makes use of it."""
+    if plan.shed is not None and plan.query.shed is not None:
+        streams = [stream.name for stream in plan.query.streams]
+        for join in plan.query.joins:
+            others = [one for one in join.streams if one != name]
+            once = name in join.streams and plan.shed.shape.once[streams.index(others[0])]
+            if once and plan.query.shed.keep.policy == "gain":
+                return f"a tuple of {others[0]} that has met its partner goes first"
+    return "known, and not used here"
 
 
 def _search(join: Join, bounded: bool) -> str:

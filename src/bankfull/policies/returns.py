@@ -1,0 +1,192 @@
+"""What a tuple of a stream still earns, by its age and the partners it has had: tables of ``gain``.
+
+A tuple's *state* is the slice of its age and its class of partners: none, one, more. For every
+state of a stream the meetings found are divided by those that the mixture (``mixture.py``) had
+expected. Both come from the sample kept aside for recall, which sees every age, whatever is dropped
+(``kernels/recall/feed.py``); where there is no sample or it holds sets, from the stored tuples.
+
+The *index* of a state is the best mean return over a further stay, which ends at some age, or
+earlier when so many more partners have come (as Gittins' index does). So a tuple that waits for a
+late partner is worth the more the nearer that is, and one that has had its only partner nothing.
+
+``policy`` is the state of ``gain``, whose words are used here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bankfull.kernels.bounded.keys import find_key
+from bankfull.kernels.bounded.memory import Memory, has_left
+from bankfull.kernels.compiler import inlined, inner, kernel
+from bankfull.kernels.recall.feed import PARTNERS, slice_of
+from bankfull.kernels.recall.sample import Watch
+from bankfull.policies.mixture import CHANCE, FOUND, WORDS, find_chance, prepare
+
+#: How strongly a state is believed to be like those around it: as much as so many arrivals that
+#: met somebody.
+_BELIEF = 8.0
+#: Steps of the index for each power of two.
+_STEPS = 8.0
+#: Tuples of the sample that are looked at each time, at most.
+_LOOKS = 512
+#: The half of all that a table was made from is forgotten in about 34 times so many tuples.
+_UNIT, _SHARE = 128.0, 0.98
+
+
+@kernel
+def look_at_sample(policy: Any, memory: Memory, watch: Watch, now: float, arrivals: int) -> None:
+    """Note in which states the tuples of the sample are, and what is expected of them; tabulate.
+
+    ``arrivals`` is how many tuples came since the last look. Of a large sample every other tuple,
+    or fewer, is looked at, in turn.
+    """
+    prepare(policy, memory, now)
+    passed = now - policy.clock[0] if policy.clock[1] > 0.0 else 0.0
+    policy.clock[0] = now
+    policy.clock[1] += 1.0
+    stride = 1 + watch.now.held // _LOOKS
+    first = int(policy.clock[1]) % stride
+    for kept in range(first, watch.kept.shape[0], stride):
+        s = watch.kept[kept].stream
+        if s < 0:
+            continue
+        lived = memory.now.time_now - watch.kept[kept].time
+        newer = watch.came[s] - watch.kept[kept].nth - 1
+        if has_left(memory.streams[s], lived, newer):
+            continue
+        age = lived / policy.scale if policy.scale > 0.0 else 0.0
+        expected = _expected(policy, memory, watch, kept, s, now)
+        looked = policy.looked[s, slice_of(age), min(watch.kept[kept].had, PARTNERS - 1)]
+        looked[0] += stride * passed
+        looked[1] += stride * arrivals * expected
+    tabulate_returns(policy, arrivals)
+
+
+@inlined
+def _expected(policy: Any, memory: Memory, watch: Watch, kept: int, s: int, now: float) -> float:
+    """Return the part of the next arrivals that are expected to meet a tuple of the sample."""
+    total = 0.0
+    for join in range(memory.joins.shape[0]):
+        if watch.chains[kept, join].older == -2:  # its key is null, or it is not in this join
+            continue
+        key = find_key(memory, watch.codes[kept, join], join)
+        for member in range(memory.joins[join].width):
+            o = memory.joins[join].members[member]
+            if o == s:
+                continue
+            if key < 0:
+                total += policy.factors[join, o, 2, 0]
+                continue
+            at = memory.streams.shape[0] + o * WORDS
+            if memory.stats[key, at + FOUND] != policy.period[2]:
+                find_chance(policy, memory, join, key, o, now)
+            total += memory.stats[key, at + CHANCE]
+    return total
+
+
+@inlined
+def _ratio(found: float, expected: float, like: float, belief: float) -> float:
+    """Return found meetings over expected ones, the nearer to what is believed the fewer are."""
+    weight = max(found, expected * like)
+    weight /= weight + belief
+    return like * ((found + 0.5) / (expected * like + 0.5)) ** weight  # type: ignore[no-any-return]
+
+
+@inner
+def tabulate_returns(policy: Any, arrivals: int) -> None:
+    """Make the index of every state, and forget some of what it is made from.
+
+    ``arrivals`` is how many tuples came since the last time. Streams are believed to be like all of
+    them together, so that a few meetings do not decide between them.
+    """
+    found, expected = 0.5, 0.5
+    for s in range(policy.found.shape[0]):
+        for age in range(policy.ends[s]):
+            for had in range(PARTNERS):
+                found += policy.found[s, age, had]
+                expected += policy.looked[s, age, had, 1]
+    for s in range(policy.found.shape[0]):
+        _tabulate(policy, s, arrivals, found / expected)
+
+
+@inlined
+def _tabulate(policy: Any, s: int, arrivals: int, overall: float) -> None:
+    """Make the index of every state of a stream; ``overall``: found over expected of them all."""
+    found, looked, index, rates = policy.found[s], policy.looked[s], policy.indices[s], policy.rates
+    end, once = policy.ends[s], policy.once[s] > 0
+    times, all_found, all_expected = 0.0, 0.0, 0.0
+    for age in range(end):
+        for had in range(PARTNERS):
+            times += looked[age, had, 0]
+            all_expected += looked[age, had, 1]
+            all_found += found[age, had]
+    if times <= 0.0 or all_expected <= 0.0:
+        return
+    # Meetings of one arrival with many tuples are evidence only once.
+    crowd = policy.crowds[s, 1] / policy.crowds[s, 0] if policy.crowds[s, 0] > 0.0 else 1.0
+    belief = crowd * _BELIEF
+    usual = _ratio(all_found, all_expected, overall, belief)
+    for had in range(PARTNERS):
+        some_found, some_expected = 0.0, 0.0
+        for age in range(end):
+            some_expected += looked[age, had, 1]
+            some_found += found[age, had]
+        like = _ratio(some_found, some_expected, usual, belief)
+        for age in range(end):
+            rates[age, had] = _ratio(found[age, had], looked[age, had, 1], like, belief)
+            if once and had > 0:
+                rates[age, had] = 0.0
+    for age in range(end):
+        for had in range(PARTNERS):
+            base = all_expected / times
+            if looked[age, had, 0] > 0.0 and looked[age, had, 1] > 0.0:
+                base = looked[age, had, 1] / looked[age, had, 0]
+            best = 0.0
+            for most in range(had, PARTNERS):
+                best = max(best, _best_mean(policy, age, end, had, most, base))
+            # In steps, so that chance does not decide between tuples that are alike.
+            step = 2.0 ** (np.floor(_STEPS * np.log2(best / base) + 0.5) / _STEPS)
+            index[age, had] = step if best > 0.0 else 0.0
+    kept = _SHARE ** (arrivals / _UNIT)
+    policy.crowds[s, 0] *= kept
+    policy.crowds[s, 1] *= kept
+    for age in range(end):
+        for had in range(PARTNERS):
+            found[age, had] *= kept
+            looked[age, had, 0] *= kept
+            looked[age, had, 1] *= kept
+
+
+@inlined
+def _best_mean(policy: Any, first: int, end: int, had: int, most: int, base: float) -> float:
+    """Return the best return per window of a stay that ends at an age or after ``most`` partners.
+
+    ``inside[n]`` is the chance to be still there with n partners. Within a slice, who meets a
+    partner does so half-way. That nobody comes in a slice where x meetings are expected has the
+    chance exp(-x), here 1 / (1 + x + x * x / 2).
+    """
+    inside, rates, widths = policy.inside, policy.rates, policy.widths
+    for n in range(PARTNERS):
+        inside[n] = 1.0 if n == had else 0.0
+    best, reward, time = 0.0, 0.0, 0.0
+    for age in range(first, end):
+        came = 0.0
+        for n in range(had, most + 1):
+            x = base * rates[age, n] * widths[age]
+            if n == PARTNERS - 1:
+                stays = inside[n] + 0.5 * came
+                time += stays * widths[age]
+                reward += stays * x
+                inside[n] += came
+            else:
+                gone = inside[n] * (1.0 - 1.0 / (1.0 + x + 0.5 * x * x))
+                time += (inside[n] - 0.5 * gone + 0.5 * came) * widths[age]
+                reward += gone + 0.5 * came * x
+                inside[n] += came - gone
+                came = gone
+        if time > 1e-12:
+            best = max(best, reward / time)
+    return best
