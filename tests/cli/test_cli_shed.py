@@ -52,7 +52,7 @@ sample = 0.1
 seed = 7
 recall = 0.9
 """
-TOP = "strict = true\nbasic_window = 5\nbuckets = 3\n"
+TOP = "strict = true\nbasic_window = 5\nbuckets = 3\nthreads = 2\n"
 
 #: Parameters of the Python functions that a job file writes in another way.
 ELSEWHERE = {
@@ -122,7 +122,7 @@ def test_the_job_file_says_all_that_python_says(tmp_path: Path) -> None:
         assert execution.joined.query.streams == wanted.streams
         assert execution.joined.query.joins == wanted.joins
         assert execution.joined.query == job.query
-    assert job.buckets == 3
+    assert (job.buckets, job.threads) == (3, 2)
 
 
 @pytest.mark.parametrize(

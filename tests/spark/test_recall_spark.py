@@ -7,6 +7,7 @@ share. Events carry it, and a query that lost nothing says 1.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -71,6 +72,11 @@ def test_the_interval_of_all_buckets_holds_the_truth(runner: Fresh) -> None:
     listener = bf.listen(spark.spark, events.append)
     try:
         spark.drain(plan(given, spark.frames(given), bf.shed(bf.tuples(600), "prob"), 3))
+        wanted = spark.progress[-1]["batchId"]
+        for _ in range(600):  # Spark tells its listeners in its own time
+            if any(event.batch == wanted for event in events):
+                break
+            time.sleep(0.1)
     finally:
         spark.spark.streams.removeListener(listener)
     _, worths = exact_pairs(given)

@@ -25,7 +25,7 @@ def returns(lags: Lags) -> Floats:
 
     >>> late = Lags(lambda rng, n: np.full(n, 0.5), 1.0)
     >>> [round(float(one), 4) for one in returns(late)[[0, 100, 199]]]
-    [0.005, 0.01, 1.0]
+    [0.005, 0.0099, 0.5]
     """
     drawn = np.floor(np.maximum(lags.draw(np.random.default_rng(0), _DRAWS) * WINDOW, 0.0))
     counts = np.bincount(np.minimum(drawn, WINDOW + 1).astype(np.int64), minlength=WINDOW + 2)
