@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from bankfull import policies
     from bankfull.api import (
         Joined,
+        compare,
+        comparisons,
         equal,
         finish,
         join,
@@ -37,6 +39,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BankfullError",
     "Joined",
+    "compare",
+    "comparisons",
     "equal",
     "finish",
     "join",

@@ -6,12 +6,25 @@ word, read it into a spec in ``words.py``; what starts a query is in ``joining.p
 
 from bankfull.api.joining import BoundStream, join, joins, run, stream
 from bankfull.api.on_spark import finish, listen, metrics, recall, session
-from bankfull.api.words import equal, overlap, rows, shed, similar, subset, superset, tuples
+from bankfull.api.words import (
+    compare,
+    comparisons,
+    equal,
+    overlap,
+    rows,
+    shed,
+    similar,
+    subset,
+    superset,
+    tuples,
+)
 from bankfull.runtime.embedded import Joined
 
 __all__ = [
     "BoundStream",
     "Joined",
+    "compare",
+    "comparisons",
     "equal",
     "finish",
     "join",

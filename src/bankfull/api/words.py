@@ -10,6 +10,8 @@ from bankfull.errors import SpecError
 from bankfull.policies import Policy, resolve
 from bankfull.policies.own import as_policy
 from bankfull.spec import (
+    Compare,
+    Comparisons,
     Equal,
     Keep,
     Overlap,
@@ -20,6 +22,7 @@ from bankfull.spec import (
     Superset,
     Tuples,
     checks,
+    span,
 )
 from bankfull.spec.overload import size
 
@@ -37,6 +40,8 @@ def shed(
     sample: float | str = 0.0,
     seed: int = 0,
     recall: float | None = None,
+    cpu: float | Comparisons | None = None,
+    compare: str | Compare = "auto",
 ) -> Shed:
     """Approximate within a budget: ``overload=bf.shed(memory="64 MB")``.
 
@@ -48,6 +53,12 @@ def shed(
     members'. ``sample`` drops arrivals at random ahead of the policy: a share, or "unbiased".
     ``recall=0.95`` asks for a share of the exact results instead: memory grows and shrinks until
     it just suffices, up to ``memory`` if that is given too. ``Joined.recall`` is what was reached.
+
+    ``cpu`` saves comparisons instead of memory, or beside it: every tuple is stored, and compared
+    with the part of the window that pays. It is a share of the time that the join has (0.8), or
+    :func:`comparisons`. ``compare`` says how that part is chosen: "auto", one of the ways of the
+    paper ("rate", "correlation", "direction", "utility"), "drop" to drop arrivals at random, or
+    :func:`compare` with parameters.
     """
     if isinstance(keep, str):
         policy = Keep(keep)
@@ -61,7 +72,31 @@ def shed(
     resolve(policy)  # complain now about what can be judged now
     shares = split if isinstance(split, str) else checks.shares("split", split)
     budget = None if memory is None else size(memory)
-    return Shed(budget, policy, shares, importance, sample, seed, recall)
+    chosen = compare if isinstance(compare, Compare) else Compare(compare)
+    return Shed(budget, policy, shares, importance, sample, seed, recall, cpu, chosen)
+
+
+def comparisons(count: float) -> Comparisons:
+    """A budget of so many comparisons for each second of stream time; it needs no clock.
+
+    Where times are integers it is for each unit of them.
+    """
+    return Comparisons(count)
+
+
+def compare(
+    algorithm: str = "auto",
+    sample: float | None = None,
+    boost: float = 1.2,
+    period: object = None,
+) -> Compare:
+    """How comparisons are chosen, with parameters: ``bf.shed(cpu=0.8, compare=bf.compare(...))``.
+
+    ``sample`` is the share of all comparisons that goes into learning what pays, ``boost`` by how
+    much the compared part grows while there is time left, ``period`` for how long a budget of
+    comparisons holds.
+    """
+    return Compare(algorithm, sample, boost, None if period is None else span(period, "period"))
 
 
 def tuples(count: int) -> Tuples:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from bankfull.assemble.compare import compare_plan
 from bankfull.assemble.shed import has_importance, shed_plan
 from bankfull.assemble.times import column_unit, in_units, joined_type, query_unit
 from bankfull.assemble.types import item_type, key_type
@@ -53,9 +54,15 @@ def assemble(
     )
     schema = joins[0].schema if len(joins) == 1 else _union_schema(query, schemas, names, time_type)
     counted = any(isinstance(length, Rows) for join in query.joins for length in join.windows)
-    shed = None if query.shed is None else shed_plan(query.shed, query, schemas, joins)
-    ordered = counted or shed is not None
-    return Plan(query, streams, joins, schema, joined_scale, ordered, shed, by_content, operators)
+    shed, compare = None, None
+    if query.shed is not None and query.shed.bounds_memory:
+        shed = shed_plan(query.shed, query, schemas, joins)
+    if query.shed is not None and query.shed.cpu is not None:
+        compare = compare_plan(query.shed, query, schemas, joins, unit)
+    ordered = counted or query.shed is not None
+    return Plan(
+        query, streams, joins, schema, joined_scale, ordered, shed, compare, by_content, operators
+    )
 
 
 def _check_schema(stream: Stream, schema: pa.Schema) -> None:

@@ -74,7 +74,7 @@ def shed_plan(
         in_bytes,
         shares,
         proportional,
-        tuple(_importance(query, k, schemas) for k in range(len(query.streams))),
+        tuple(importance_column(query, k, schemas) for k in range(len(query.streams))),
         COMBINATIONS.index(shed.importance),
         shed.sample if isinstance(shed.sample, float | int) else 0.0,
         shed.sample == "unbiased",
@@ -119,7 +119,8 @@ def _check_recall(shed: Shed, joins: tuple[JoinPlan, ...]) -> None:
             )
 
 
-def _importance(query: Query, position: int, schemas: Mapping[str, pa.Schema]) -> int:
+def importance_column(query: Query, position: int, schemas: Mapping[str, pa.Schema]) -> int:
+    """Return the column that holds the importance of a stream, or -1."""
     stream = query.streams[position]
     if stream.importance is None:
         return -1

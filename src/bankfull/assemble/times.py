@@ -55,6 +55,8 @@ def query_unit(query: Query, schemas: Mapping[str, pa.Schema]) -> int | None:
     spans += [stream.idle for stream in query.streams if stream.idle is not None]
     spans += [length for join in query.joins for length in join.windows]
     spans += [query.basic_window] if query.basic_window else []
+    if query.shed is not None and query.shed.compare.period is not None:
+        spans.append(query.shed.compare.period)
     finest = min(UNITS["s"], *(unit for unit in units.values() if unit is not None))
     for length in spans:
         if isinstance(length, Duration):

@@ -68,6 +68,9 @@ class Ledger:
     watched: Watched | None = None
     #: Of a query that sheds: stream, "shed" or "evicted", class of importance, tuples.
     lost_by_importance: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    #: Of a query that saves comparisons: by join and stream, how many pairs with stored tuples of
+    #: the stream were not looked at.
+    skipped_by_stream: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
     def recall(self) -> Recall | None:
@@ -113,6 +116,8 @@ class Ledger:
             counts["recall"] = asdict(self.recall)
         if not self.lost_by_importance:
             del counts["lost_by_importance"]
+        if not self.skipped_by_stream:
+            del counts["skipped_by_stream"]
         return counts
 
     @classmethod
@@ -123,11 +128,12 @@ class Ledger:
             {name: JoinLedger(**row) for name, row in counts["joins"].items()},
             Watched(**counts["watched"]) if "watched" in counts else None,
             counts.get("lost_by_importance", {}),
+            counts.get("skipped_by_stream", {}),
         )
 
     def copy(self) -> Ledger:
         """Return an independent copy; every step makes one, so counts are copied directly."""
-        if self.watched is not None or self.lost_by_importance:
+        if self.watched is not None or self.lost_by_importance or self.skipped_by_stream:
             return Ledger.from_dict(self.as_dict())
         return Ledger(
             {name: StreamLedger(*_counts_of_stream(row)) for name, row in self.streams.items()},

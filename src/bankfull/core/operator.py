@@ -49,6 +49,11 @@ class State:
         """Return how many of these waiting rows there are beyond what the stages could hold."""
         return max(stage.excess(waiting) for stage in self.stages)
 
+    def hear(self, kept_up: float) -> None:
+        """Tell all stages what part of its work the operator did in the time it had."""
+        for stage in self.stages:
+            stage.hear(kept_up)
+
     def keep(self) -> Kept:
         """Return everything that must survive; no results may be pending."""
         assert not self.pending, "results are pending: finish the step first"

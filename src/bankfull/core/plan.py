@@ -106,6 +106,46 @@ class ShedPlan:
     recall: float | None = None
 
 
+class Algorithm(Protocol):
+    """What the operator needs of a way to choose comparisons; ``bankfull.adapt`` has them.
+
+    ``by_size`` and ``by_importance``: which classes of tuples it tells apart. ``drops``: it drops
+    arriving tuples instead of comparisons.
+    """
+
+    by_size: ClassVar[bool]
+    by_importance: ClassVar[bool]
+    drops: ClassVar[bool]
+
+    def choose(self, works: list[Any], budget: float) -> list[Any]:
+        """Return the share that is compared of every basic window, ``[j, z, a]`` for each join."""
+
+
+@dataclass(frozen=True)
+class ComparePlan:
+    """How much may be compared, resolved; lengths of time are in units.
+
+    ``per_unit`` comparisons a unit of time, or 0 where the runtime's clock decides: the join may
+    use this ``share`` of it. Budgets hold for a ``period``, plans for a ``basic`` window.
+    """
+
+    algorithm: Algorithm
+    per_unit: float
+    share: float
+    sample: float
+    boost: float
+    basic: int
+    period: int
+    importance: tuple[int, ...]
+    combine: int
+    seed: int
+
+    @property
+    def fade(self) -> float:
+        """What is left after a basic window of what was seen: a period is its mean age."""
+        return 1.0 - self.basic / max(self.period, 2 * self.basic)
+
+
 @dataclass(frozen=True)
 class Plan:
     """A whole query. ``ordered``: tuples must be processed in canonical order across streams.
@@ -121,5 +161,11 @@ class Plan:
     joined_scale: int
     ordered: bool
     shed: ShedPlan | None = None
+    compare: ComparePlan | None = None
     by_content: bool = False
     operators: int = 1
+
+    def importance(self, position: int) -> int:
+        """Return the column that holds the importance of a stream's tuples, or -1."""
+        budget = self.shed if self.shed is not None else self.compare
+        return -1 if budget is None else budget.importance[position]

@@ -60,6 +60,13 @@ class Stage:
         """
         return found
 
+    def hear(self, kept_up: float) -> None:
+        """Learn from the runtime what part of its work the operator did in the time it had.
+
+        Told at the end of a step; it may act from the next one on, so that a replay, which takes
+        over what was told, decides the same.
+        """
+
     @property
     def has_work(self) -> bool:
         """Whether the step must go on before new rows may come."""

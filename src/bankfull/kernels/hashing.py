@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, inner, kernel
+from bankfull.kernels.compiler import Int64, inlined, inner, kernel
 
 #: The version of all codes.
 CODES = 1
@@ -94,3 +94,19 @@ def hash_lists(offsets: Int64, items: NDArray[np.uint64], out: NDArray[np.uint64
         for k in range(offsets[i], offsets[i + 1]):
             state = mix(state + GOLDEN) ^ items[k]
         out[i] = mix(state)
+
+
+@inlined
+def draw(seed: int, number: int) -> float:
+    """Return a number between 0 and 1 that looks random and depends on nothing else.
+
+    Reference: the finaliser of splitmix64.
+    """
+    z = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+    z += np.uint64(number + 1) * np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(30)
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.float64(z >> np.uint64(11)) * 2.0**-53

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from bankfull.kernels.bounded import hooks
 from bankfull.kernels.bounded.memory import (
     Memory,
-    draw,
 )
 from bankfull.kernels.compiler import rule
+from bankfull.kernels.hashing import draw
 from bankfull.policies.registry import Policy, Shape, register
 
 

@@ -5,6 +5,7 @@ equal meaning gives equal specs. To add a predicate: a dataclass in ``predicates
 force reading of it in ``bankfull.oracle``, its encoding and search in ``bankfull.core``.
 """
 
+from bankfull.spec.comparing import Compare, Comparisons
 from bankfull.spec.overload import Bytes, Keep, Shed, Tuples
 from bankfull.spec.predicates import (
     Equal,
@@ -22,6 +23,8 @@ from bankfull.spec.spans import Duration, Rows, Ticks, Window, span, window, win
 __all__ = [
     "SEARCHES",
     "Bytes",
+    "Compare",
+    "Comparisons",
     "Duration",
     "Equal",
     "Join",

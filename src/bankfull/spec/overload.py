@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bankfull.errors import SpecError, closest
 from bankfull.spec.checks import is_number, said, word
+from bankfull.spec.comparing import Compare, Comparisons, check_cpu
 
 #: How the importance of a result follows from that of its members.
 COMBINATIONS = ("min", "max", "sum", "product", "average")
@@ -81,12 +82,13 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Shed:
-    """Approximate within a memory budget.
+    """Approximate within a budget of memory, of comparisons, or both.
 
     ``split``: one buffer for all streams, shares that follow the streams' rates, or fixed shares
     as (stream, share). ``sample`` is the chance to be dropped ahead of the policy, "unbiased" for
     the chance at which the policy has nothing left to decide. With a ``recall`` to reach, memory
-    is found by a controller and ``memory`` its upper bound, if any.
+    is found by a controller and ``memory`` its upper bound, if any. ``cpu`` is the share of the
+    time that the join may use, or a number of comparisons; ``compare`` says what comes first.
     """
 
     memory: Tuples | Bytes | None
@@ -96,8 +98,11 @@ class Shed:
     sample: float | str = 0.0
     seed: int = 0
     recall: float | None = None
+    cpu: float | Comparisons | None = None
+    compare: Compare = Compare()  # noqa: RUF009 - frozen, so sharing the default is safe
 
     def __post_init__(self) -> None:
+        check_cpu(self.cpu)
         self._check_recall()
         if isinstance(self.split, str):
             if self.split not in SPLITS:
@@ -117,11 +122,17 @@ class Shed:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**31:
             raise SpecError(f"seed={said(seed)} is no seed: give a whole number from 0")
 
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether tuples are dropped for memory, or only comparisons are saved."""
+        return self.memory is not None or self.recall is not None
+
     def _check_recall(self) -> None:
         if self.recall is None:
-            if self.memory is None:
+            if self.memory is None and self.cpu is None:
                 raise SpecError(
-                    'shed() has no budget: give memory=, e.g. memory="64 MB", or recall='
+                    'shed() has no budget: give memory=, e.g. memory="64 MB", cpu=, e.g. cpu=0.8, '
+                    "or recall="
                 )
         elif not is_number(self.recall) or not 0.0 < self.recall < 1.0:
             raise SpecError(

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from bankfull.errors import SpecError
-from bankfull.spec import overload, predicates, query, spans
+from bankfull.spec import comparing, overload, predicates, query, spans
 
 _KINDS: dict[str, type] = {
     kind.__name__: kind
@@ -19,6 +19,8 @@ _KINDS: dict[str, type] = {
         overload.Tuples,
         overload.Bytes,
         overload.Keep,
+        comparing.Comparisons,
+        comparing.Compare,
         overload.Shed,
         *predicates.PREDICATES.values(),
         query.Stream,

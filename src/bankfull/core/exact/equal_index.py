@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ from bankfull.kernels.exact.equijoin import (
     relink,
 )
 from bankfull.kernels.exact.merge import Clock
+from bankfull.kernels.probes.selection import Everything
 
 _SMALLEST_BITS = 4
 
@@ -47,6 +50,7 @@ class EqualIndex:
         self.exact = keys.is_exact(plan.types)
         self.scan = plan.search == "scan"
         self.rooms = [Room(len(logs))]
+        self.selection: Any = Everything()
         self._new_table(_SMALLEST_BITS)
 
     def append(self, side: int, rows: pa.RecordBatch) -> None:
@@ -61,18 +65,17 @@ class EqualIndex:
             links[absent] = UNKEYED
         self._fit_table()
 
-    @property
-    def has_work(self) -> bool:
-        """Whether stored tuples have not been processed."""
-        return any(is_behind(clock, self.logs) for clock in self.clocks)
+    def is_behind(self, until: int) -> bool:
+        """Tell whether stored tuples of a time before ``until`` have not been processed."""
+        return any(is_behind(clock, self.logs, until) for clock in self.clocks)
 
-    def advance(self, most: int) -> Found:
+    def advance(self, most: int, until: int) -> Found:
         """Process tuples, several parts of them at the same time."""
         if all((clock.cursor == self.clock.cursor).all() for clock in self.clocks):
             self._divide()
         parts = range(len(self.clocks))
         for clock in self.clocks:
-            wind(clock, self.logs)
+            wind(clock, self.logs, until)
         each = max(1, most // len(parts))
         return together(self.workers.run(lambda part: self._advance(part, each), parts))
 
@@ -96,7 +99,7 @@ class EqualIndex:
             left, right = sides
             turns = np.empty((3, AHEAD), np.int64)
             count, compared, full = join_pairs(
-                left, right, clock, self.table, own, turns, out, joined
+                left, right, clock, self.table, own, self.selection, turns, out, joined
             )
         else:
             times, codes, links = (tuple(arrays) for arrays in zip(*sides, strict=True))
@@ -108,6 +111,10 @@ class EqualIndex:
             return self._advance(part, 2 * room.joined.size)
         found = room.found(int(count), int(compared), full)
         return found if self.exact or count == 0 else self._verify(found)
+
+    def leave_out(self, side: int, numbers: NDArray[np.int64]) -> None:
+        """Take tuples for such as have no key."""
+        self.links[side].data[numbers - self.logs[side].lanes.base] = UNKEYED
 
     def expire(self, side: int, before: int) -> None:
         """Nothing to do: chains end at the first tuple that has left."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -29,16 +29,23 @@ class Index(Protocol):
     #: How large the hash table is, in bits. Comparisons are counted by its chains, so a restored
     #: index must have the size that it had, which follows from windows long past.
     bits: int
+    #: Which part of a window a tuple is compared with.
+    selection: Any
 
     def append(self, side: int, rows: pa.RecordBatch) -> None:
         """Prepare rows that were just stored at the end of a side's log."""
 
-    @property
-    def has_work(self) -> bool:
-        """Whether stored tuples have not been processed."""
+    def is_behind(self, until: int) -> bool:
+        """Tell whether stored tuples of a time before ``until`` have not been processed."""
 
-    def advance(self, most: int) -> Found:
-        """Process stored tuples until about ``most`` results are found."""
+    def advance(self, most: int, until: int) -> Found:
+        """Process stored tuples of times before ``until`` until about ``most`` results are found.
+
+        Only an index with one clock may be given another ``until`` than NEVER.
+        """
+
+    def leave_out(self, side: int, numbers: NDArray[np.int64]) -> None:
+        """Never find these tuples: they were dropped on arrival."""
 
     def expire(self, side: int, before: int) -> None:
         """Learn that tuples from ``before`` to the log's start have left; called after they did."""
@@ -71,16 +78,30 @@ def new_clock(plan: JoinPlan, logs: list[Log]) -> Clock:
     )
 
 
-def is_behind(clock: Clock, logs: list[Log]) -> bool:
-    """Tell whether tuples of the logs have not been processed."""
-    return any(int(clock.cursor[k]) < log.lanes.end for k, log in enumerate(logs))
+def is_behind(clock: Clock, logs: list[Log], until: int) -> bool:
+    """Tell whether tuples of the logs, of times before ``until``, have not been processed."""
+    return next_time(clock, logs) < until
 
 
-def wind(clock: Clock, logs: list[Log]) -> None:
-    """Set the clock to where the logs are now."""
+def next_time(clock: Clock, logs: list[Log]) -> int:
+    """Return the time of the next tuple to process; NEVER when there is none."""
+    times = [
+        int(log.times.data[int(clock.cursor[k]) - log.lanes.base])
+        for k, log in enumerate(logs)
+        if int(clock.cursor[k]) < log.lanes.end
+    ]
+    return min(times, default=NEVER)
+
+
+def wind(clock: Clock, logs: list[Log], until: int) -> None:
+    """Set the clock to where the logs are now, or to where they have tuples of time ``until``."""
     for k, log in enumerate(logs):
         clock.base[k] = log.lanes.base
         clock.end[k] = log.lanes.end
+        if until < NEVER:
+            first = int(clock.cursor[k])
+            coming = log.times.data[first - log.lanes.base : log.lanes.end - log.lanes.base]
+            clock.end[k] = first + np.searchsorted(coming, until)
         clock.low[k] = max(clock.low[k], log.lanes.start)
         # Compiled, the kernels do not look whether they stay within their arrays.
         log.lanes.check()

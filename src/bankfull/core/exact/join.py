@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.core.comparing.comparing import Comparing
 from bankfull.core.exact.equal_index import EqualIndex
-from bankfull.core.exact.index import Index, rewind
+from bankfull.core.exact.index import Found, Index, next_time, rewind
 from bankfull.core.exact.set_index import SetIndex
 from bankfull.core.intake.intake import Input
 from bankfull.core.intake.times import to_units
-from bankfull.core.kept import Kept, Loaded
+from bankfull.core.kept import Arrays, Kept, Loaded
 from bankfull.core.ledger import Ledger
 from bankfull.core.output.results import Results
 from bankfull.core.plan import NEVER, JoinPlan, Plan
@@ -35,6 +39,9 @@ class ExactJoin(Stage):
     def __init__(self, plan: Plan, inputs: list[Input], workers: Workers) -> None:
         self.plan, self._inputs = plan, inputs
         self.logs = [Log(stream) for stream in plan.streams]
+        #: What is compared where not everything can be; what comes first must be chosen in order.
+        self.comparing = None if plan.compare is None else Comparing(plan, self.logs)
+        workers = workers if self.comparing is None else Workers()
         #: Stored tuples that the ledger counts: of copies, only one.
         self.stored = [0] * len(plan.streams)
         self.indexes: list[Index] = [_index(join, self._logs(join), workers) for join in plan.joins]
@@ -58,26 +65,61 @@ class ExactJoin(Stage):
         for join, index in zip(self.plan.joins, self.indexes, strict=True):
             if position in join.streams:
                 index.append(join.streams.index(position), rows)
+        if self.comparing is not None:
+            self.comparing.append(position, rows, self._set_sizes(position, len(times)))
         fresh = counted_rows(self.plan.streams[position], rows)
         self.stored[position] += fresh
         return fresh
 
     def advance(self, turn: Turn, found: Iterator[Results]) -> Iterator[Results]:
-        """Find results, join by join, a block at a time."""
+        """Find results, join by join, a block at a time, up to where a plan of comparisons ends."""
         yield from found
+        while self.has_work:
+            until = self._plan_ahead()
+            for number, (join, index) in enumerate(zip(self.plan.joins, self.indexes, strict=True)):
+                counts = turn.ledger.joins[join.name]
+                while index.is_behind(until):
+                    if self.comparing is not None:
+                        index.selection = self.comparing.selectors[number].view()
+                    block = index.advance(max(1, min(turn.allowance.rows, _BLOCK)), until)
+                    counts.compared += block.compared
+                    counts.emitted += block.joined.size
+                    if block.joined.size:
+                        yield self._results(join, block)
+
+    def _plan_ahead(self) -> int:
+        """Return up to which time tuples can be processed; plan what they are compared with."""
+        if self.comparing is None:
+            return NEVER
+        clocks = [index.clock for index in self.indexes]
+        logs = map(self._logs, self.plan.joins)
+        coming = min(next_time(clock, some) for clock, some in zip(clocks, logs, strict=True))
+        self.comparing.look(coming, clocks)
+        return self.comparing.until()
+
+    def _results(self, join: JoinPlan, block: Found) -> Results:
+        if self.comparing is None:
+            return Results(join, self._logs(join), block.numbers, block.joined)
+        worth = self.comparing.importance(join, block.numbers)
+        self.comparing.emitted += block.joined.size, worth.sum()
+        return Results(join, self._logs(join), block.numbers, block.joined, worth)
+
+    def _set_sizes(self, position: int, count: int) -> NDArray[np.int64] | None:
+        """Return the sizes of the newest sets of a stream, if it is in a join on sets."""
         for join, index in zip(self.plan.joins, self.indexes, strict=True):
-            counts = turn.ledger.joins[join.name]
-            while index.has_work:
-                block = index.advance(max(1, min(turn.allowance.rows, _BLOCK)))
-                counts.compared += block.compared
-                counts.emitted += block.joined.size
-                if block.joined.size:
-                    yield Results(join, self._logs(join), block.numbers, block.joined)
+            if position in join.streams and isinstance(index, SetIndex):
+                return index.sides[join.streams.index(position)].sizes.tail(count)
+        return None
+
+    def hear(self, kept_up: float) -> None:
+        """Compare more or less from the next plan on, where the clock decides."""
+        if self.comparing is not None:
+            self.comparing.hear(kept_up)
 
     @property
     def has_work(self) -> bool:
         """Whether stored tuples have not been processed."""
-        return any(index.has_work for index in self.indexes)
+        return any(index.is_behind(NEVER) for index in self.indexes)
 
     def expire(self, turn: Turn) -> None:
         """Forget basic windows that no future tuple can reach, in any join."""
@@ -90,7 +132,13 @@ class ExactJoin(Stage):
                 if join.rows[side] < NEVER:
                     useless = min(useless, log.lanes.end - join.rows[side])
                 else:
-                    others = [self._inputs[k].next_time for k in join.streams if k != position]
+                    # A plan of comparisons counts what its next tuple reaches, of whatever stream.
+                    own = self.comparing is None
+                    others = [
+                        source.next_time
+                        for k, source in enumerate(self._inputs)
+                        if not own or (k in join.streams and k != position)
+                    ]
                     oldest = min(oldest, min(others) - join.span[side])
             before = log.lanes.start
             log.expire(useless, oldest)
@@ -106,6 +154,8 @@ class ExactJoin(Stage):
         if log.lanes.start == before:
             return 0
         gone = log.counted(before, log.lanes.start)
+        if self.comparing is not None:
+            gone -= self.comparing.dropped_of(position, before, log.lanes.start)
         self.stored[position] -= gone
         for join, index in zip(self.plan.joins, self.indexes, strict=True):
             if position in join.streams:
@@ -114,10 +164,19 @@ class ExactJoin(Stage):
         return gone
 
     def count(self, ledger: Ledger) -> None:
-        """Say how many tuples are stored."""
-        for stream, log, stored in zip(self.plan.streams, self.logs, self.stored, strict=True):
-            counts = ledger.streams[stream.name]
-            counts.stored, counts.copies = stored, log.stored - stored
+        """Say how many tuples are stored, and what was dropped or not compared."""
+        for position, (stream, log) in enumerate(zip(self.plan.streams, self.logs, strict=True)):
+            counts, absent = ledger.streams[stream.name], 0
+            if self.comparing is not None:
+                dropped = int(self.comparing.dropped[position]) - counts.shed
+                counts.shed += dropped
+                counts.inserted -= dropped
+                self.stored[position] -= dropped
+                absent = self.comparing.dropped_of(position, log.lanes.start, log.lanes.end)
+            counts.stored = self.stored[position]
+            counts.copies = log.stored - counts.stored - absent
+        if self.comparing is not None:
+            self.comparing.count(ledger)
 
     def keep(self) -> Kept:
         """Keep the rows, and where the logs stand; indexes are built anew."""
@@ -125,6 +184,8 @@ class ExactJoin(Stage):
         for log in self.logs:
             kept.about[f"log {log.plan.name}"] = log.describe()
             kept.rows[log.plan.name] = LogRows(log)
+        if self.comparing is not None:
+            kept.arrays |= self.comparing.arrays()
         return kept
 
     def load(self, loaded: Loaded) -> None:
@@ -132,12 +193,15 @@ class ExactJoin(Stage):
 
         The cost is that of the rows that are brought, whatever the window.
         """
+        if self.comparing is not None:
+            self.comparing.load(loaded.arrays)
         for position, log in enumerate(self.logs):
             for rows, numbers in loaded.rows[log.plan.name]:
                 self._pass_over(position, int(numbers[0]))
                 times, _ = to_units(rows.column(log.plan.time), log.plan.scale)
                 self._append(position, (rows, times))
             self._pass_over(position, loaded.about[f"log {log.plan.name}"]["first"])
+        self._leave_out(loaded.arrays)
         for index, bits in zip(self.indexes, loaded.about["tables"], strict=True):
             index.resize(bits)
             index.link()
@@ -145,6 +209,19 @@ class ExactJoin(Stage):
             before = log.lanes.start
             log.resume(loaded.about[f"log {log.plan.name}"])
             self._left(position, before)
+        if self.comparing is not None:
+            self.comparing.place()
+
+    def _leave_out(self, arrays: Arrays) -> None:
+        """Mark the tuples that were dropped on arrival elsewhere."""
+        if self.comparing is None:
+            return
+        for position in range(len(self.logs)):
+            numbers = self.comparing.leave_out(position, arrays[f"dropped.{position}"])
+            self.stored[position] -= len(numbers)
+            for join, index in zip(self.plan.joins, self.indexes, strict=True):
+                if position in join.streams:
+                    index.leave_out(join.streams.index(position), numbers)
 
     def _pass_over(self, position: int, first: int) -> None:
         """Give the next tuple of a log this number, if that is ahead of its end.

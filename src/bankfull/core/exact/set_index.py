@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from bankfull.core.plan import JoinPlan
 from bankfull.core.store.lanes import Lane, Lanes
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact import postings, setjoin
+from bankfull.kernels.probes.selection import Everything
 from bankfull.kernels.probes.sets import SearchRoom
 from bankfull.spec.predicates import is_weighted
 
@@ -135,6 +138,7 @@ class SetIndex:
         self.results = Room(2)
         self.scratch = _new_scratch(0, 0)
         self._forget_at = _FORGET_AFTER
+        self.selection: Any = Everything()
 
     def append(self, side: int, rows: pa.RecordBatch) -> None:
         """Number and store the items of new rows; they are listed when they are processed."""
@@ -145,23 +149,22 @@ class SetIndex:
             encoded = sets.without(encoded, hidden)
         self.sides[side].append(sets.with_empty(encoded, self.how, side))
 
-    @property
-    def has_work(self) -> bool:
-        """Whether stored tuples have not been processed."""
-        return is_behind(self.clock, self.logs)
+    def is_behind(self, until: int) -> bool:
+        """Tell whether stored tuples of a time before ``until`` have not been processed."""
+        return is_behind(self.clock, self.logs, until)
 
-    def advance(self, most: int) -> Found:
+    def advance(self, most: int, until: int) -> Found:
         """Process tuples until all are done or about ``most`` results are found."""
         self.results.room(most)
         self._fit()
-        wind(self.clock, self.logs)
+        wind(self.clock, self.logs, until)
         oldest = np.array([log.lanes.start for log in self.logs], np.int64)
         left, right = self.sides
         total = 0
         while True:
             count, compared, status = setjoin.join_sets(
                 left.view(), right.view(), left.lists, right.lists, self.clock, oldest,
-                self.rule, self.scratch, self.results.numbers, self.results.joined,
+                self.rule, self.selection, self.scratch, self.results.numbers, self.results.joined,
             )  # fmt: skip
             total += int(compared)
             if status == setjoin.LISTS_FULL:
@@ -173,6 +176,10 @@ class SetIndex:
                 self.results.room(2 * self.results.joined.size)
                 continue
             return self.results.found(int(count), total, status != setjoin.DONE)
+
+    def leave_out(self, side: int, numbers: NDArray[np.int64]) -> None:
+        """Take tuples for such as have no set."""
+        self.sides[side].sizes.data[numbers - self.logs[side].lanes.base] = postings.NO_SET
 
     def expire(self, side: int, before: int) -> None:
         """Forget items of tuples that left; identifier-sorted lists forget them at once."""

@@ -72,8 +72,8 @@ def checks_of(plan: Plan, position: int) -> list[Check]:
         for join in plan.joins
         if is_weighted(join.predicate) and position in join.streams
     ]
-    if plan.shed is not None and plan.shed.importance[position] >= 0:
-        checks.append(Check(plan.shed.importance[position], bad_importance, "bad importance"))
+    if plan.importance(position) >= 0:
+        checks.append(Check(plan.importance(position), bad_importance, "bad importance"))
     return checks
 
 

@@ -10,7 +10,6 @@ from bankfull.kernels.bounded.bounds import least as least_bound
 from bankfull.kernels.bounded.matches import Arrivals
 from bankfull.kernels.bounded.memory import (
     Memory,
-    draw,
     goes_before,
     listed,
     on_keys,
@@ -19,6 +18,7 @@ from bankfull.kernels.bounded.memory import (
     unlink,
 )
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel, only_where
+from bankfull.kernels.hashing import draw
 
 #: Tuples after which shares and chances follow the streams' rates anew.
 PERIOD = 1024

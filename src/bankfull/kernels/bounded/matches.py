@@ -13,10 +13,8 @@ from bankfull.kernels.bounded.memory import (
     listed,
 )
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner
+from bankfull.kernels.importance import worth_of
 from bankfull.kernels.predicates import has_stayed
-
-#: How the importance of a result follows from its members'.
-BY_MIN, BY_MAX, BY_SUM, BY_PRODUCT, BY_AVERAGE = range(5)
 
 
 class Arrivals(NamedTuple):
@@ -51,25 +49,6 @@ class Output(NamedTuple):
     importance: Float64
     at: Int64
     compared: Int64
-
-
-@inlined
-def worth_of(combine: int, sum_: float, product: float, low: float, high: float, n: int) -> float:
-    """Return the importance of a result from its members' sum, product, least, most and number.
-
-    Members are those whose streams have an importance; a result without any is worth 1.
-    """
-    if n == 0:
-        return 1.0
-    if combine == BY_MIN:
-        return low
-    if combine == BY_MAX:
-        return high
-    if combine == BY_SUM:
-        return sum_
-    if combine == BY_PRODUCT:
-        return product
-    return sum_ / n
 
 
 @inlined
@@ -157,13 +136,3 @@ def place_of(memory: Memory, join: int, stream: int) -> Any:
         if memory.joins[join].members[member] == stream:
             return member
     return 0
-
-
-@inlined
-def worth_of_pair(combine: int, a: float, a_weighed: bool, b: float, b_weighed: bool) -> float:
-    """Return the importance of a result of two, of whom each counts if its stream is weighed."""
-    if not b_weighed:
-        return a if a_weighed else 1.0
-    if not a_weighed:
-        return b
-    return worth_of(combine, a + b, a * b, min(a, b), max(a, b), 2)

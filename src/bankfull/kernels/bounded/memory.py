@@ -308,19 +308,3 @@ def partners_arrived(memory: Memory, slot: int) -> float:
                     place = next_key(memory, join, place)
                 total += max(promised, 0.0)
     return total
-
-
-@inlined
-def draw(seed: int, number: int) -> float:
-    """Return a number between 0 and 1 that looks random and depends on nothing else.
-
-    Reference: the finaliser of splitmix64.
-    """
-    z = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
-    z += np.uint64(number + 1) * np.uint64(0xBF58476D1CE4E5B9)
-    z ^= z >> np.uint64(30)
-    z *= np.uint64(0xBF58476D1CE4E5B9)
-    z ^= z >> np.uint64(27)
-    z *= np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return np.float64(z >> np.uint64(11)) * 2.0**-53

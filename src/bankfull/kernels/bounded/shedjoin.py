@@ -33,7 +33,6 @@ from bankfull.kernels.bounded.matches import Arrivals, Output, search
 from bankfull.kernels.bounded.memory import (
     NONE,
     Memory,
-    draw,
     goes_before,
     has_left,
     link,
@@ -46,6 +45,7 @@ from bankfull.kernels.bounded.slotsets import (
     Bags,
 )
 from bankfull.kernels.compiler import inlined, kernel, only_where
+from bankfull.kernels.hashing import draw
 
 #: Why the kernel returned.
 DONE, OUTPUT_FULL, KEYS_FULL, SLOTS_FULL = 0, 1, 2, 3

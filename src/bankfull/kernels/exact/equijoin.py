@@ -27,10 +27,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, inlined, kernel
+from bankfull.kernels.compiler import Int64, hook, inlined, kernel
+from bankfull.kernels.compiler import rule as rule_of
 from bankfull.kernels.exact.merge import UNBOUNDED, Clock, next_stream, raise_low
 from bankfull.kernels.hashing import GOLDEN
 from bankfull.kernels.predicates import in_reach
+from bankfull.kernels.probes.selection import (
+    COMPARED,
+    EXHAUSTED,
+    NOTED,
+    PAIRS,
+    SEARCHED,
+    STEPS,
+    Selection,
+    basic_window,
+    begin,
+    counts_places,
+    is_dropped,
+    note,
+    oldest_selected,
+    settle,
+)
+from bankfull.kernels.probes.selection import part as selected_part
 
 #: ``links`` of a tuple whose key is null: it is stored but never found.
 UNKEYED = -2
@@ -155,10 +173,91 @@ def _partners(
     return count, compared
 
 
+@hook
+def _compare(
+    selection: Any, s: int, row: int, own: int, t: int, code: np.uint64, ahead: int, other: Keyed,
+    base: int, low: int, behind: int, end: int, x: int, scan: bool, mine: Int64, theirs: Int64,
+    joined: Int64, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Compare tuple ``own`` (row ``row`` of stream s) with the other window, from ``x`` back.
+
+    ``end`` is the first tuple of the other stream whose turn comes later. Returns as
+    :func:`_partners`.
+    """
+    return _partners(
+        own, t, code, ahead, other, base, low, behind, x, scan, mine, theirs, joined, count
+    )
+
+
+@rule_of(_compare, Selection)
+def _compare_selected(
+    selection: Selection, s: int, row: int, own: int, t: int, code: np.uint64, ahead: int,
+    other: Keyed, base: int, low: int, behind: int, end: int, x: int, scan: bool, mine: Int64,
+    theirs: Int64, joined: Int64, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Compare with the selected parts of the other window, newest first.
+
+    A chain cannot be entered half-way: it is followed down to the oldest selected tuple, and what
+    agrees on the way is a result whether it was selected or not. Only tuples of the same key count
+    as compared: which others lie in a chain depends on the size of the table, and that on how the
+    input was cut.
+    """
+    j = 1 - s
+    z = selection.classes[s][row]
+    whole = begin(selection, s, row, own, scan)
+    state = selection.state
+    if whole:
+        parts = selection.edges.shape[1]
+    elif scan:
+        parts = selection.counts[j, z] + 1
+    else:
+        parts = 1
+    compared = 0
+    for k in range(parts):
+        if whole:
+            first, last = basic_window(selection, j, k, end)
+        elif scan:
+            first, last = selected_part(selection, j, z, k, end)
+        else:
+            first, last = oldest_selected(selection, j, z, end), end
+        first = max(first, low)
+        if first >= last:
+            continue
+        left = selection.left[0] - compared
+        if scan:
+            x = last - 1
+        steps = 0
+        while x >= first and steps < left:
+            i = x - base
+            steps += scan or other.codes[i] == code
+            if other.codes[i] == code and not (scan and other.links[i] == UNKEYED):
+                u = other.times[i]
+                if in_reach(t, u, ahead, behind):
+                    if count == joined.size:
+                        return -1, compared
+                    mine[count] = own
+                    theirs[count] = x
+                    joined[count] = max(t, u)
+                    count += 1
+                    if state[NOTED]:
+                        note(selection, s, row, t, x, i, u, end)
+            x = x - 1 if scan else other.links[i]
+        if x >= first:
+            state[EXHAUSTED] = 1
+            first = x + 1
+        if whole:
+            selection.now[PAIRS, k] += last - first
+            selection.now[STEPS, k] += steps
+        compared += steps
+        state[SEARCHED] += last - first
+    state[COMPARED] = compared
+    return count, compared
+
+
 @kernel
 def join_pairs(
-    left: Keyed, right: Keyed, clock: Clock, table: Table, part: Part, turns: Int64, out: Int64,
-    joined: Int64,
+    left: Keyed, right: Keyed, clock: Clock, table: Table, part: Part, selection: Any,
+    turns: Int64, out: Int64, joined: Int64,
 ) -> tuple[int, int, bool]:  # fmt: skip
     """Process the tuples of a part, of two streams, in order until ``out`` is full.
 
@@ -208,10 +307,15 @@ def join_pairs(
         if from_left:
             own = turns_left[a]
             i = own - base_left
+            if is_dropped(selection, 0, i, own):
+                left.links[i] = UNKEYED
+                clock.cursor[0] = own + 1
+                a += 1
+                continue
             t = left.times[i]
             code = left.codes[i]
             end = end_right
-            if scan or rows_right != UNBOUNDED:
+            if scan or rows_right != UNBOUNDED or counts_places(selection):
                 end = past_right = _come_before(
                     right.times, base_right, past_right, end_right, t, not left_first
                 )
@@ -220,34 +324,41 @@ def join_pairs(
             )
             bucket = 2 * bucket_of(code, shift)
             x = end - 1 if scan else heads[bucket + 1]
-            after, steps = _partners(
-                own, t, code, span_left, right, base_right, low_right, span_right,
-                x, scan, out_left, out_right, joined, count,
+            after, steps = _compare(
+                selection, 0, i, own, t, code, span_left, right, base_right, low_right,
+                span_right, end, x, scan, out_left, out_right, joined, count,
             )  # fmt: skip
             if after < 0:
                 break
+            settle(selection, 0, i, end - low_right)
             _insert(own, left.links, i, table, bucket)
             clock.cursor[0] = own + 1
             a += 1
         else:
             own = turns_right[b]
             i = own - base_right
+            if is_dropped(selection, 1, i, own):
+                right.links[i] = UNKEYED
+                clock.cursor[1] = own + 1
+                b += 1
+                continue
             t = right.times[i]
             code = right.codes[i]
             end = end_left
-            if scan or rows_left != UNBOUNDED:
+            if scan or rows_left != UNBOUNDED or counts_places(selection):
                 end = past_left = _come_before(
                     left.times, base_left, past_left, end_left, t, left_first
                 )
             low_left = raise_low(left.times, base_left, end, low_left, t, span_left, rows_left)
             bucket = 2 * bucket_of(code, shift)
             x = end - 1 if scan else heads[bucket]
-            after, steps = _partners(
-                own, t, code, span_right, left, base_left, low_left, span_left,
-                x, scan, out_right, out_left, joined, count,
+            after, steps = _compare(
+                selection, 1, i, own, t, code, span_right, left, base_left, low_left,
+                span_left, end, x, scan, out_right, out_left, joined, count,
             )  # fmt: skip
             if after < 0:
                 break
+            settle(selection, 1, i, end - low_left)
             _insert(own, right.links, i, table, bucket + 1)
             clock.cursor[1] = own + 1
             b += 1

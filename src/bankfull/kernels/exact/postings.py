@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Float64, Int64, inner, kernel, rule
+from bankfull.kernels.compiler import Float64, Int64, inlined, inner, kernel, rule
 from bankfull.kernels.hashing import mix
 from bankfull.kernels.probes import sets as probe
 
@@ -84,40 +84,76 @@ class LogLists(NamedTuple):
     by_time: bool
 
 
+@inlined
+def _first_entry(lists: Lists, item: int, seq: int) -> Any:
+    """Return the first entry of a time-ordered list that is not before tuple ``seq``."""
+    first, last = lists.begin[item], lists.stop[item]
+    while first < last:
+        middle = (first + last) >> 1
+        if lists.entries[middle] < seq:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
 @rule(probe.newest_entry, LogLists)
 def _newest_entry(view: LogLists, item: int) -> tuple[int, int]:
     lists = view.lists
     if not view.by_time:
         return lists.stop[item] - 1, lists.begin[item] - 1
     drop_expired(lists, item, view.oldest)
-    first, last = lists.begin[item], lists.stop[item]
-    while first < last:
-        middle = (first + last) >> 1
-        if lists.entries[middle] < view.low:
-            first = middle + 1
-        else:
-            last = middle
-    return lists.stop[item] - 1, first - 1
+    return lists.stop[item] - 1, _first_entry(lists, item, view.low) - 1
 
 
+class LogPart(NamedTuple):
+    """The lists of one stream, of whose tuples only those from ``low`` to before ``high`` count."""
+
+    lists: Lists
+    stored: StoredSets
+    base: int
+    low: int
+    high: int
+    oldest: int
+    by_time: bool
+
+
+@rule(probe.newest_entry, LogPart)
+def _newest_in_part(view: LogPart, item: int) -> tuple[int, int]:
+    lists = view.lists
+    if not view.by_time:
+        return lists.stop[item] - 1, lists.begin[item] - 1
+    drop_expired(lists, item, view.oldest)
+    return _first_entry(lists, item, view.high) - 1, _first_entry(lists, item, view.low) - 1
+
+
+@rule(probe.is_entry_of, LogPart)
+def _is_in_part(view: LogPart, entry: int, item: int) -> bool:
+    return view.by_time or view.low <= view.lists.entries[entry] < view.high
+
+
+@rule(probe.older_entry, LogPart)
 @rule(probe.older_entry, LogLists)
-def _older_entry(view: LogLists, entry: int) -> Any:
+def _older_entry(view: LogLists | LogPart, entry: int) -> Any:
     return entry - 1
 
 
+@rule(probe.holder, LogPart)
 @rule(probe.holder, LogLists)
-def _holder(view: LogLists, entry: int) -> Any:
+def _holder(view: LogLists | LogPart, entry: int) -> Any:
     # Unsigned: the compiler then does not provide for indexes from the end.
     return np.uint64(view.lists.entries[np.uint64(entry)] - view.base)
 
 
+@rule(probe.entry_weight, LogPart)
 @rule(probe.entry_weight, LogLists)
-def _entry_weight(view: LogLists, entry: int) -> Any:
+def _entry_weight(view: LogLists | LogPart, entry: int) -> Any:
     return view.lists.weights[entry]
 
 
+@rule(probe.items_held, LogPart)
 @rule(probe.items_held, LogLists)
-def _items_held(view: LogLists, x: int) -> Any:
+def _items_held(view: LogLists | LogPart, x: int) -> Any:
     return view.stored.sizes[x]
 
 

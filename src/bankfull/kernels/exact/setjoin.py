@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bankfull.kernels.compiler import Float64, Int64, inner, kernel
+from bankfull.kernels.compiler import Float64, Int64, hook, inner, kernel
+from bankfull.kernels.compiler import rule as rule_of
 from bankfull.kernels.exact.merge import Clock, raise_low
 from bankfull.kernels.exact.postings import (
     NO_SET,
@@ -23,12 +24,27 @@ from bankfull.kernels.exact.postings import (
     TIME_ORDERED,
     Lists,
     LogLists,
+    LogPart,
     Rule,
     StoredSets,
     insert,
 )
 from bankfull.kernels.predicates import PRODUCT, in_reach
-from bankfull.kernels.probes.sets import Agreement, SearchRoom, agreeing, agrees
+from bankfull.kernels.probes.selection import (
+    COMPARED,
+    EXHAUSTED,
+    PAIRS,
+    SEARCHED,
+    STEPS,
+    Selection,
+    basic_window,
+    begin,
+    is_dropped,
+    note,
+    part,
+    settle,
+)
+from bankfull.kernels.probes.sets import Agreement, SearchRoom, agreeing, agrees, newest_entry
 
 #: Marks begin again when they reach this.
 MARK_MAX = 1 << 30
@@ -81,32 +97,15 @@ def _scan(
     return found
 
 
-@inner
-def _set_back(scratch: Scratch) -> None:
-    """Let all marks begin again."""
-    for x in range(scratch.room.marks.size):
-        scratch.room.marks[x] = 0
-    for item in range(scratch.items.size):
-        scratch.items[item] = 0
-    scratch.marked[0] = 0
-
-
-@inner
-def _turn(
-    s: int, own: StoredSets, own_lists: Lists, other: StoredSets, other_lists: Lists, clock: Clock,
-    oldest: Int64, rule: Rule, scratch: Scratch, out: Int64, joined: Int64, count: int,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Search with and then store one tuple; returns (results so far, comparisons, status)."""
+@hook
+def _compare(
+    selection: Any, s: int, own: StoredSets, i: int, seq: int, other: StoredSets,
+    other_lists: Lists, clock: Clock, oldest: Int64, rule: Rule, wanted: Agreement,
+    scratch: Scratch,
+) -> tuple[int, int]:  # fmt: skip
+    """Compare a tuple with the window of the other stream; returns how many agree, comparisons."""
     j = 1 - s
-    seq = clock.cursor[s]
-    i = seq - clock.base[s]
-    base = clock.base[j]
-    t = own.times[i]
-    low = raise_low(
-        other.times, base, clock.cursor[j], clock.low[j], t, clock.span[j], clock.rows[j]
-    )
-    clock.low[j] = low
-    wanted = Agreement(rule.kind, rule.contained == s, rule.at_least)
+    base, low = clock.base[j], clock.low[j]
     if rule.search == SCAN:
         compared = clock.cursor[j] - low
         found = _scan(own, i, other, low - base, clock.cursor[j] - base, wanted, scratch)
@@ -120,6 +119,117 @@ def _turn(
             scratch.room,
         )  # fmt: skip
     scratch.marked[0] += own.sizes[i] + 1
+    return found, compared
+
+
+@rule_of(_compare, Selection)
+def _compare_selected(
+    selection: Selection, s: int, own: StoredSets, i: int, seq: int, other: StoredSets,
+    other_lists: Lists, clock: Clock, oldest: Int64, rule: Rule, wanted: Agreement,
+    scratch: Scratch,
+) -> tuple[int, int]:  # fmt: skip
+    """Compare a tuple with the parts of the window that are selected for it, newest first."""
+    j = 1 - s
+    z = selection.classes[s][i]
+    base, low, cursor = clock.base[j], clock.low[j], clock.cursor[j]
+    whole = begin(selection, s, i, seq, True)
+    state = selection.state
+    parts = selection.edges.shape[1] if whole else selection.counts[j, z] + 1
+    total, compared = 0, 0
+    for k in range(parts):
+        if whole:
+            first, last = basic_window(selection, j, k, cursor)
+        else:
+            first, last = part(selection, j, z, k, cursor)
+        first = max(first, low)
+        if first >= last:
+            continue
+        left = selection.left[0] - compared
+        found, steps, looked_at = _compare_part(
+            own, i, other, other_lists, base, first, last, oldest[j], rule.search, wanted, scratch,
+            total, left,
+        )  # fmt: skip
+        compared += steps
+        state[SEARCHED] += looked_at
+        if looked_at < last - first:
+            state[EXHAUSTED] = 1
+        if whole:
+            selection.now[PAIRS, k] += looked_at
+            selection.now[STEPS, k] += steps
+        for n in range(total, total + found):
+            x = scratch.room.found[n]
+            note(selection, s, i, own.times[i], x + base, x, other.times[x], cursor)
+        total += found
+    state[COMPARED] = compared
+    return total, compared
+
+
+@inner
+def _compare_part(
+    own: StoredSets, i: int, other: StoredSets, other_lists: Lists, base: int, first: int,
+    last: int, oldest: int, search: int, wanted: Agreement, scratch: Scratch, place: int, left: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Compare a tuple with tuples ``first`` to ``last``, at the cost of ``left`` at most.
+
+    Those that agree are listed from ``place`` on. Returns how many agree, comparisons, and how
+    many tuples were looked at: a scan may stop half-way, lists are searched whole or not at all.
+    """
+    room = SearchRoom(scratch.room.marks, scratch.room.sums, scratch.room.found[place:])
+    size = own.sizes[i]
+    if search == SCAN:
+        first = max(first, last - max(left, 0))
+        part_of = Scratch(room, scratch.items, scratch.item_weights, scratch.marked)
+        found = _scan(own, i, other, first - base, last - base, wanted, part_of)
+        steps = last - first
+    else:
+        if scratch.marked[0] > MARK_MAX:
+            _set_back(scratch)
+        lists = LogPart(other_lists, other, base, first, last, oldest, search == TIME_ORDERED)
+        start = own.starts[i] - own.first
+        if (last - first) * size > left:
+            needed = 0
+            for k in range(start, start + size):
+                newest, end = newest_entry(lists, own.items[k])
+                needed += newest - end
+            if needed > left:
+                return 0, 0, 0
+        found, steps = agreeing(
+            lists, own.items, own.weights, start, size, wanted, scratch.marked[0], room
+        )
+    scratch.marked[0] += size + 1
+    return found, steps, last - first
+
+
+@inner
+def _set_back(scratch: Scratch) -> None:
+    """Let all marks begin again."""
+    for x in range(scratch.room.marks.size):
+        scratch.room.marks[x] = 0
+    for item in range(scratch.items.size):
+        scratch.items[item] = 0
+    scratch.marked[0] = 0
+
+
+@inner
+def _turn(
+    s: int, own: StoredSets, own_lists: Lists, other: StoredSets, other_lists: Lists, clock: Clock,
+    oldest: Int64, rule: Rule, selection: Any, scratch: Scratch, out: Int64, joined: Int64,
+    count: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Search with and then store one tuple; returns (results so far, comparisons, status)."""
+    j = 1 - s
+    seq = clock.cursor[s]
+    i = seq - clock.base[s]
+    base = clock.base[j]
+    t = own.times[i]
+    low = raise_low(
+        other.times, base, clock.cursor[j], clock.low[j], t, clock.span[j], clock.rows[j]
+    )
+    clock.low[j] = low
+    wanted = Agreement(rule.kind, rule.contained == s, rule.at_least)
+    found, compared = _compare(
+        selection, s, own, i, seq, other, other_lists, clock, oldest, rule, wanted, scratch
+    )
     before = count
     for k in range(found):
         x = scratch.room.found[k]
@@ -133,13 +243,14 @@ def _turn(
             count += 1
     if not insert(own_lists, own, i, seq, oldest[s], rule.search):
         return before, 0, LISTS_FULL
+    settle(selection, s, i, clock.cursor[j] - low)
     return count, compared, DONE
 
 
 @kernel
 def join_sets(
     left: StoredSets, right: StoredSets, left_lists: Lists, right_lists: Lists, clock: Clock,
-    oldest: Int64, rule: Rule, scratch: Scratch, out: Int64, joined: Int64,
+    oldest: Int64, rule: Rule, selection: Any, scratch: Scratch, out: Int64, joined: Int64,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Process tuples of two streams in order until none may be processed or room is short.
 
@@ -159,11 +270,14 @@ def join_sets(
             from_left = ahead > 0 or (ahead == 0 and clock.rank[0] < clock.rank[1])
         s = 0 if from_left else 1
         own, other = (left, right) if from_left else (right, left)
-        if own.sizes[clock.cursor[s] - clock.base[s]] != NO_SET:
+        i = clock.cursor[s] - clock.base[s]
+        if is_dropped(selection, s, i, clock.cursor[s]):
+            own.sizes[i] = NO_SET
+        if own.sizes[i] != NO_SET:
             own_lists = left_lists if from_left else right_lists
             other_lists = right_lists if from_left else left_lists
             count, steps, status = _turn(
-                s, own, own_lists, other, other_lists, clock, oldest, rule, scratch,
+                s, own, own_lists, other, other_lists, clock, oldest, rule, selection, scratch,
                 out, joined, count,
             )  # fmt: skip
             if status != DONE:

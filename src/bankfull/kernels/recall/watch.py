@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from bankfull.kernels.bounded import withsets
-from bankfull.kernels.bounded.matches import Arrivals, Output, worth_of, worth_of_pair
-from bankfull.kernels.bounded.memory import draw
+from bankfull.kernels.bounded.matches import Arrivals, Output
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel
+from bankfull.kernels.hashing import draw
+from bankfull.kernels.importance import worth_of, worth_of_pair
 from bankfull.kernels.predicates import EQUAL
 from bankfull.kernels.recall.feed import Feed, count_meeting, had_before
 from bankfull.kernels.recall.sample import (

@@ -1,0 +1,164 @@
+"""Our own: units of work compete for comparisons by what they are learned to return.
+
+A unit is a class of arriving tuples (by the size of their set, by importance), a stream whose
+window is searched, and a basic window of it; the units of all joins compete. A unit returns what
+its window and its class have returned apart from each other, as there are too many units to learn
+each alone: worth a pair of the basic window, times how much better or worse than others the class
+did. Both are drawn towards the mean by as much as they are uncertain: a basic window with few
+results towards its neighbours, a class with few towards all classes.
+
+So nothing has to be switched: where both directions pay, both are compared; where one does, it
+gets the comparisons; where the newest tuples pay most, they come first. Sets that are too small to
+have a partner soon take no comparisons at all.
+
+Where a hash chain must be followed through newer tuples to reach older ones, the basic windows of a
+window form blocks that are worth more together than their first part alone.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.core.comparing.work import Float64, Work, nothing_left_out
+from bankfull.kernels.probes.selection import PAIRS, STEPS, WORTH
+
+#: Results (in worth of a mean one) at which a basic window's own count and its neighbours' weigh
+#: the same, and at which a class's own and that of all do.
+_FEW = 8.0
+
+
+class Units(NamedTuple):
+    """Units of one join, ``[j, z, a]``: comparisons that they take, worth of their results."""
+
+    volume: Float64
+    value: Float64
+
+
+def units(work: Work) -> Units:
+    """Return what comparing every unit takes and is expected to return."""
+    seen, pairs = work.seen, work.seen[..., PAIRS]
+    everyone = pairs if work.in_chains else pairs + work.tried[..., 0]
+    found = seen[..., WORTH] if work.in_chains else seen[..., WORTH] + work.tried[..., 2]
+    worth = _by_place_and_class(everyone, found)
+    steps = np.ones_like(pairs) if work.scanned else _by_place_and_class(pairs, seen[..., STEPS])
+    # Of units that promise the same the newer come first: nothing is known of them at the start.
+    windows = pairs.shape[2]
+    worth = worth + (worth.max(initial=0.0) + 1.0) * 1e-9 * np.arange(windows, 0, -1)
+    number = work.arrivals[:, :, None] * work.tuples[:, None, :]
+    return Units(number * steps, number * worth)
+
+
+def _by_place_and_class(pairs: Float64, amount: Float64) -> Float64:
+    """Return an amount a pair of every unit: by its basic window, times that of its class."""
+    at, of = pairs.sum(axis=1), amount.sum(axis=1)
+    mean = of.sum(axis=1, keepdims=True) / np.maximum(at.sum(axis=1, keepdims=True), 1e-300)
+    few = _FEW / np.maximum(mean, 1e-300) * (mean > 0.0) + (mean <= 0.0)
+    near_at, near = _with_neighbours(at), _with_neighbours(of)
+    smooth = (near + few * mean) / (near_at + few)
+    place = (of + few * smooth) / (at + few)
+    expected = (pairs * place[:, None, :]).sum(axis=2)
+    scale = _FEW * np.where(of.sum() > 0.0, 1.0, 0.0)
+    unit = amount.sum() / max(amount[amount > 0.0].size, 1)  # so that worth has no unit
+    prior = max(scale * min(unit, 1.0), 1e-12)
+    of_class = (amount.sum(axis=2) + prior) / (expected + prior)
+    product: Float64 = place[:, None, :] * of_class[:, :, None]
+    return product
+
+
+def _with_neighbours(values: Float64) -> Float64:
+    """Return the sums of every basic window and half of those beside it."""
+    sums = values.copy()
+    sums[:, 1:] += 0.5 * values[:, :-1]
+    sums[:, :-1] += 0.5 * values[:, 1:]
+    return sums
+
+
+def blocks(volume: Float64, value: Float64) -> NDArray[np.int64]:
+    """Return where blocks begin in a row of units that can only be had one after the other.
+
+    The blocks' value a volume falls from one to the next; no other division gets more out of any
+    volume.
+
+    >>> blocks(np.array([1.0, 1.0, 1.0]), np.array([1.0, 3.0, 1.0])).tolist()
+    [0, 2]
+    """
+    begins: list[int] = []
+    sums: list[tuple[float, float]] = []
+    for place, (more, worth) in enumerate(zip(volume.tolist(), value.tolist(), strict=True)):
+        begin = place
+        while sums and worth * sums[-1][0] >= sums[-1][1] * more:
+            begin, (before, old) = begins.pop(), sums.pop()
+            more, worth = more + before, worth + old
+        begins.append(begin)
+        sums.append((more, worth))
+    return np.array(begins, np.int64)
+
+
+def packed(volumes: Float64, values: Float64, budget: float) -> Float64:
+    """Return how much of every unit fits, those with the most value a volume first.
+
+    >>> packed(np.array([2.0, 1.0, 4.0]), np.array([2.0, 3.0, 1.0]), 5.0).tolist()
+    [1.0, 1.0, 0.5]
+    """
+    ratio = np.where(volumes > 0.0, values / np.maximum(volumes, 1e-300), np.inf)
+    order = np.argsort(-ratio, kind="stable")
+    sizes = volumes[order]
+    before = np.cumsum(sizes) - sizes
+    taken = np.empty(len(volumes))
+    room = np.maximum(sizes, 1e-300)
+    taken[order] = np.where(sizes > 0.0, np.clip((budget - before) / room, 0.0, 1.0), 1.0)
+    return taken
+
+
+class Auto:
+    """All units of all joins in one order."""
+
+    by_size: ClassVar[bool] = True
+    by_importance: ClassVar[bool] = True
+    drops: ClassVar[bool] = False
+
+    def choose(self, works: list[Work], budget: float) -> list[Float64]:
+        """Return the share that is compared of every basic window, for each join."""
+        if sum(work.demand() for work in works) <= budget:
+            return [nothing_left_out(work) for work in works]
+        made = [units(work) for work in works]
+        rows: list[tuple[int, tuple[int, ...], NDArray[np.int64]]] = []
+        volumes: list[Float64] = []
+        values: list[Float64] = []
+        for number, (work, own) in enumerate(zip(works, made, strict=True)):
+            if not work.in_chains:
+                volumes.append(own.volume.ravel())
+                values.append(own.value.ravel())
+                rows.append((number, (), np.arange(own.volume.size)))
+                continue
+            for j, z in np.ndindex(own.volume.shape[:2]):
+                begins = blocks(own.volume[j, z], own.value[j, z])
+                volumes.append(np.add.reduceat(own.volume[j, z], begins))
+                values.append(np.add.reduceat(own.value[j, z], begins))
+                rows.append((number, (j, z), begins))
+        taken = packed(np.concatenate(volumes), np.concatenate(values), budget)
+        chosen = [np.zeros(own.volume.shape) for own in made]
+        start = 0
+        for number, where, begins in rows:
+            part = taken[start : start + len(begins)]
+            start += len(begins)
+            if where:
+                _fill_blocks(made[number].volume[where], begins, part, chosen[number][where])
+            else:
+                chosen[number][...] = part.reshape(chosen[number].shape)
+        return [np.round(choice, 12) for choice in chosen]
+
+
+def _fill_blocks(volume: Float64, begins: NDArray[np.int64], taken: Float64, into: Float64) -> None:
+    """Write the shares of a row of units from the parts taken of its blocks, newest first."""
+    ends = [*begins[1:].tolist(), len(volume)]
+    for begin, end, part in zip(begins.tolist(), ends, taken.tolist(), strict=True):
+        sizes = volume[begin:end]
+        before = np.cumsum(sizes) - sizes
+        room = np.maximum(sizes, 1e-300)
+        into[begin:end] = np.clip((part * sizes.sum() - before) / room, 0.0, 1.0)
+        if part >= 1.0:
+            into[begin:end] = 1.0

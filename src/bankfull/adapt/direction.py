@@ -1,0 +1,54 @@
+"""Compare in the direction that returns more, and in the other with what is left.
+
+Reference: Gedik, Wu, Yu, Liu, *CPU Load Shedding for Binary Stream Joins*, Algorithm 4.
+Deviations: line 7 keeps ``r (w1 + w2) = r1 w1 + r2 w2`` (the printed denominator is a slip), with
+the comparisons that each window takes in place of its length, which is the same while both rates
+are steady.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from bankfull.adapt.parts import best_first, filled, fraction, results_a_pair
+from bankfull.core.comparing.work import Float64, Work
+
+
+def directed(r: float, demand: Float64, returns: Float64) -> tuple[float, float]:
+    """Return the parts of both windows: the better one as far as the comparisons go.
+
+    >>> directed(0.5, np.array([1.0, 1.0]), np.array([2.0, 1.0]))
+    (1.0, 0.0)
+    >>> directed(0.75, np.array([1.0, 3.0]), np.array([1.0, 2.0]))
+    (0.0, 1.0)
+    """
+    first, second = float(demand[0]), float(demand[1])
+    if first <= 0.0 or second <= 0.0:
+        return r, r
+    total = r * (first + second)
+    if returns[0] >= returns[1]:
+        r1 = min(1.0, total / first)
+    else:
+        r1 = max(0.0, (total - second) / first)
+    return r1, min(1.0, max(0.0, (total - r1 * first) / second))
+
+
+class Direction:
+    """The window with more results a pair first, its best basic windows first."""
+
+    by_size: ClassVar[bool] = False
+    by_importance: ClassVar[bool] = False
+    drops: ClassVar[bool] = False
+
+    def choose(self, works: list[Work], budget: float) -> list[Float64]:
+        """Return the share that is compared of every basic window, for each join."""
+        r = fraction(works, budget)
+        chosen = []
+        for work in works:
+            demand = work.arrivals.sum(axis=1) * (work.cost() * work.tuples).sum(axis=1)
+            parts = np.array([directed(r, demand, results_a_pair(work).mean(axis=1))]).T
+            parts = np.broadcast_to(parts, work.arrivals.shape)
+            chosen.append(filled(work, best_first(work), parts))
+        return chosen

@@ -1,0 +1,298 @@
+"""How much a query compares, and when it plans anew.
+
+Time is divided into basic windows. When the first tuple of a new one comes, every join has been
+searched up to it, and a plan is made for all joins together: what each class of tuples is compared
+with in every basic window. Within a *period* (a few basic windows) the joins make no more
+comparisons than its budget; what a plan leaves over goes to the next one of the same period.
+
+Where the runtime's clock decides, the budget is a share r of all there is to compare, and the
+runtime says after every step how well the operator kept up (``adapt/rate.py`` of the paper's
+Algorithm 1); that acts from the next plan on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bankfull.core.bounded.arrays import importance_of
+from bankfull.core.comparing.classes import SIZES, VALUES, Values, by_size
+from bankfull.core.comparing.selector import Selector
+from bankfull.core.comparing.work import Work
+from bankfull.core.kept import Arrays
+from bankfull.core.ledger import Ledger
+from bankfull.core.plan import NEVER, ComparePlan, JoinPlan, Plan
+from bankfull.core.recall.interval import Watched
+from bankfull.core.store.lanes import Lane
+from bankfull.core.store.log import Log
+from bankfull.kernels.exact.merge import Clock
+from bankfull.kernels.probes.selection import (
+    DROPPED,
+    LARGEST,
+    MISSED,
+    SKIPPED,
+    UNAFFORDED,
+    VARIANCE,
+)
+from bankfull.spec import Equal
+
+#: More comparisons than can be made.
+_ENOUGH = 2**59
+#: Entries of ``Comparing.clock``: the basic window that the plan is for, the period.
+_WINDOW, _PERIOD = range(2)
+#: Arrays that are kept by their own names.
+_ARRAYS = ("left", "kept", "part", "emitted", "clock", "dropped")
+#: The smallest part that is compared where the clock decides.
+LEAST_PART = 1e-3
+
+
+class Comparing:
+    """The budget of comparisons of a query, and the selections of its joins."""
+
+    def __init__(self, plan: Plan, logs: list[Log]) -> None:
+        assert plan.compare is not None
+        self.plan, self.rules, self.logs = plan, plan.compare, logs
+        self.classes: list[Lane[np.int64]] = [log.lanes.add(np.dtype(np.int64)) for log in logs]
+        self.worth: list[Lane[np.float64]] = [log.lanes.add(np.dtype(np.float64)) for log in logs]
+        self.values = [Values() for _ in logs]
+        #: Comparisons that every join may still make in this period.
+        self.left = np.full((len(plan.joins), 1), _ENOUGH)
+        self.kept = np.ones(1)
+        #: The part of all comparisons that the clock leaves time for.
+        self.part = np.ones(1)
+        #: Results of the joins and their worth.
+        self.emitted = np.zeros(2)
+        self.clock = np.array([-NEVER, -NEVER])
+        #: Tuples of every stream that were dropped on arrival.
+        self.dropped = np.zeros(len(logs), np.int64)
+        self.kinds = class_count(plan)
+        self.selectors = [self._selector(k, join) for k, join in enumerate(plan.joins)]
+
+    def _selector(self, number: int, join: JoinPlan) -> Selector:
+        logs = [self.logs[k] for k in join.streams]
+        return Selector(
+            self.rules, join, logs, self.classes, self.worth, self.left[number], self.kept,
+            self.dropped,
+            self.kinds,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------- tuples
+
+    def append(self, position: int, rows: pa.RecordBatch, sizes: NDArray[np.int64] | None) -> None:
+        """Give rows that were just stored a class and a worth; ``sizes`` are of their sets."""
+        count = rows.num_rows
+        worth = importance_of(rows, self.rules.importance[position])
+        self.worth[position].tail(count)[:] = worth
+        classes = np.zeros(count, np.int64)
+        algorithm = self.rules.algorithm
+        if algorithm.by_size and sizes is not None:
+            classes = by_size(np.maximum(sizes, 0))
+        if algorithm.by_importance and is_weighed(self.rules):
+            own = self.rules.importance[position] >= 0
+            values = self.values[position].classes(worth) if own else 0
+            classes = classes * VALUES + values
+        self.classes[position].tail(count)[:] = classes
+
+    def dropped_of(self, position: int, start: int, stop: int) -> int:
+        """Return how many of the tuples ``start`` to ``stop`` were dropped on arrival."""
+        lanes = self.logs[position].lanes
+        if not self.dropped[position]:
+            return 0
+        classes = self.classes[position].data[start - lanes.base : stop - lanes.base]
+        return int(np.count_nonzero(classes == DROPPED))
+
+    def importance(self, join: JoinPlan, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the importance of results."""
+        weighed = [
+            (self.worth[k], self.logs[k].lanes.base, numbers[side])
+            for side, k in enumerate(join.streams)
+            if self.rules.importance[k] >= 0
+        ]
+        if not weighed:
+            return np.ones(numbers.shape[1])
+        members = np.stack([lane.data[rows - base] for lane, base, rows in weighed])
+        combined = (np.min, np.max, np.sum, np.prod, np.mean)[self.rules.combine]
+        worth: NDArray[np.float64] = combined(members, axis=0)
+        return worth
+
+    # -------------------------------------------------------------------------------------- plans
+
+    def until(self) -> int:
+        """Return the time from which on another plan holds."""
+        return (int(self.clock[_WINDOW]) + 1) * self.rules.basic if self.is_planned else -NEVER
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether a first plan was made."""
+        return int(self.clock[_WINDOW]) > -NEVER
+
+    def look(self, time: int, clocks: Sequence[Clock]) -> None:
+        """Make a plan for the basic window of ``time``, that of the next tuple, if there is none.
+
+        All joins have been searched up to that time.
+        """
+        if self.is_planned and time < self.until():
+            return
+        rules = self.rules
+        window, period = time // rules.basic, time // rules.period
+        elapsed = window - int(self.clock[_WINDOW]) if self.is_planned else 1
+        total = int(self.left.sum())
+        if period != int(self.clock[_PERIOD]):
+            total = int(rules.per_unit * rules.period)
+        self.clock[:] = window, period
+        for selector in self.selectors:
+            selector.learn(elapsed)
+        pairs = zip(self.selectors, clocks, strict=True)
+        works = [selector.work(time, clock) for selector, clock in pairs]
+        self._plan(works, total, time)
+        if rules.per_unit:
+            self._share_out(works, total)
+        self.place()
+
+    def _share_out(self, works: list[Work], total: int) -> None:
+        """Give every join its part of the comparisons of this period, by what is planned.
+
+        Joins are searched one after the other, a piece of the input at a time: if they drew on one
+        account, who gets the last comparisons would depend on how the input was cut.
+        """
+        pairs = zip(works, self.selectors, strict=True)
+        planned = np.array([planned_work(work, selector) for work, selector in pairs]) + 1.0
+        self.left[:, 0] = np.floor(total * planned / planned.sum())
+        self.left[0, 0] += total - int(self.left.sum())
+
+    def _plan(self, works: list[Work], total: int, time: int) -> None:
+        rules, algorithm = self.rules, self.rules.algorithm
+        demand = sum(work.demand() for work in works) / float(self.kept[0]) ** 2
+        if rules.per_unit:
+            rest = rules.period - time // rules.basic * rules.basic % rules.period
+            budget = float(total) * rules.basic / max(rest, rules.basic)
+        else:
+            budget = float(self.part[0]) * demand
+        part = min(1.0, budget / demand) if demand > 0.0 else 1.0
+        if algorithm.drops:
+            # Of a share k of both streams' tuples there are k times k as many pairs.
+            self.kept[0] = max(part, LEAST_PART**2) ** 0.5
+            return
+        whole = rules.sample * part
+        budget = max(0.0, budget - whole * demand)
+        works = [work._replace(arrivals=work.arrivals * (1.0 - whole)) for work in works]
+        for selector, choice in zip(self.selectors, algorithm.choose(works, budget), strict=True):
+            selector.choose(choice, np.array(whole))
+
+    def place(self) -> None:
+        """Find the tuples that the present plan means, also after the state was loaded."""
+        if self.is_planned:
+            for selector in self.selectors:
+                selector.place()
+
+    def hear(self, kept_up: float) -> None:
+        """Learn how much of its work the operator did in the time it had; acts from the next plan.
+
+        Reference: Gedik, Wu, Yu, Liu, Algorithm 1.
+        """
+        part = float(self.part[0])
+        part = part * kept_up if kept_up < 1.0 else part * self.rules.boost
+        self.part[0] = min(1.0, max(LEAST_PART, part))
+
+    # ------------------------------------------------------------------------------------- counts
+
+    def count(self, ledger: Ledger) -> None:
+        """Say what was skipped, and what recall is estimated from."""
+        for selector in self.selectors:
+            pairs = selector.tally.pairs
+            counts = ledger.joins[selector.join.name]
+            skipped = pairs[:, SKIPPED] + pairs[:, UNAFFORDED]
+            counts.skipped = int(skipped.sum())
+            names = [self.plan.streams[k].name for k in selector.join.streams]
+            ledger.skipped_by_stream[selector.join.name] = {
+                name: int(n) for name, n in zip(names, skipped, strict=True)
+            }
+        if not self.rules.algorithm.drops:
+            ledger.watched = self.watched()
+
+    def watched(self) -> Watched:
+        """Return what recall is estimated from: the tuples compared with their whole window.
+
+        What was skipped for want of budget, which no sample stands for, is taken to have had as
+        many results as the pairs of the sample.
+        """
+        total = Watched()
+        for selector in self.selectors:
+            tally = selector.tally
+            skipped = int(tally.pairs[:, SKIPPED:].sum())
+            some = [tally.missed[kind] for kind in range(2)]
+            total += Watched(
+                dropped=float(skipped),
+                sampled=float(selector.sampled[0] + tally.sampled.sum()),
+                missed=float(some[0][MISSED]),
+                variance=float(some[0][VARIANCE]),
+                largest=float(some[0][LARGEST]) ** 2,
+                worth_missed=float(some[1][MISSED]),
+                worth_variance=float(some[1][VARIANCE]),
+                worth_largest=float(some[1][LARGEST]) ** 2,
+            )
+        return total + Watched(emitted=float(self.emitted[0]), worth=float(self.emitted[1]))
+
+    # -------------------------------------------------------------------------------------- state
+
+    def arrays(self) -> Arrays:
+        """Return all that decides, by name; classes and worth are part of the rows' own."""
+        found: Arrays = {name: getattr(self, name) for name in _ARRAYS}
+        for k, values in enumerate(self.values):
+            found[f"values.{k}"] = values.known
+            found[f"dropped.{k}"] = self._dropped_numbers(k)
+        for number, selector in enumerate(self.selectors):
+            found |= selector.arrays(f"selector.{number}")
+        return found
+
+    def _dropped_numbers(self, position: int) -> NDArray[np.int64]:
+        live = self.classes[position].live()
+        return self.logs[position].lanes.start + np.flatnonzero(live == DROPPED).astype(np.int64)
+
+    def leave_out(self, position: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Mark tuples that were dropped elsewhere; returns those that were not marked here."""
+        lanes = self.logs[position].lanes
+        classes = self.classes[position].data
+        numbers = numbers[numbers >= lanes.start]
+        fresh: NDArray[np.int64] = numbers[classes[numbers - lanes.base] != DROPPED]
+        classes[fresh - lanes.base] = DROPPED
+        return fresh
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over what :meth:`arrays` gave, before the rows are stored."""
+        for name in _ARRAYS:
+            getattr(self, name)[:] = arrays[name]
+        for k, values in enumerate(self.values):
+            values.known = arrays[f"values.{k}"]
+        for number, selector in enumerate(self.selectors):
+            selector.load(f"selector.{number}", arrays)
+
+    def nbytes(self) -> int:
+        """Bytes held beside the lanes of the logs."""
+        return sum(selector.nbytes() for selector in self.selectors)
+
+
+def planned_work(work: Work, selector: Selector) -> float:
+    """Return the comparisons that a join is expected to make until the next plan."""
+    each = work.arrivals[:, :, None] * (work.tuples * work.cost())[:, None, :]
+    whole = selector.whole[:, :, None]
+    return float((each * (whole + (1.0 - whole) * selector.choice)).sum())
+
+
+def is_weighed(rules: ComparePlan) -> bool:
+    """Tell whether any stream has an importance."""
+    return any(column >= 0 for column in rules.importance)
+
+
+def class_count(plan: Plan) -> int:
+    """Return how many classes of tuples are told apart; all joins number them alike."""
+    assert plan.compare is not None
+    algorithm, count = plan.compare.algorithm, 1
+    if algorithm.by_size and any(not isinstance(join.predicate, Equal) for join in plan.joins):
+        count *= len(SIZES) + 1
+    if algorithm.by_importance and is_weighed(plan.compare):
+        count *= VALUES
+    return count

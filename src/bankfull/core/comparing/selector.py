@@ -1,0 +1,159 @@
+"""The selection of one join: its arrays, what it has learned, and how a plan becomes ranges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.core.comparing.work import Float64, Work
+from bankfull.core.kept import Arrays
+from bankfull.core.plan import ComparePlan, JoinPlan
+from bankfull.core.store.lanes import Lane
+from bankfull.core.store.log import Log
+from bankfull.kernels.exact.merge import Clock
+from bankfull.kernels.probes.selection import Selection, Tally, place_ranges
+from bankfull.spec import Equal
+
+#: What the arrivals of the basic window before count against those of all earlier ones.
+_LAST = 0.7
+#: Arrays that are kept by their own names.
+_ARRAYS = ("arrivals", "learned", "tried", "choice", "whole", "sampled", "edges")
+#: More basic windows without a tuple than this leave nothing of what was seen before.
+_LONG = 64
+
+
+class Selector:
+    """What one join compares. Times are in units, as everywhere in a plan."""
+
+    def __init__(
+        self, plan: ComparePlan, join: JoinPlan, logs: list[Log], classes: list[Lane[np.int64]],
+        worth: list[Lane[np.float64]], left: NDArray[np.int64], kept: NDArray[np.float64],
+        dropped: NDArray[np.int64], kinds: int,
+    ) -> None:  # fmt: skip
+        self.plan, self.join, self.logs = plan, join, logs
+        self._classes, self._worth = classes, worth
+        self._left, self._kept, self._dropped = left, kept, dropped
+        self._streams = np.array(join.streams, np.int64)
+        self.windows = 1 + max(-(-span // plan.basic) for span in join.span)
+        self.kinds = kinds
+        shape = (2, self.kinds, self.windows)
+        #: Smoothed arrivals in a basic window of time, by window searched and class.
+        self.arrivals = np.zeros((2, self.kinds))
+        self.learned = np.zeros((*shape, 4))
+        #: Pairs that others were compared with, results, worth.
+        self.tried = np.zeros((*shape, 3))
+        #: The share of every basic window that is compared.
+        self.choice = np.ones(shape)
+        self.whole = np.ones((2, self.kinds))
+        self.tally = Tally(
+            np.zeros((2, self.kinds), np.int64), np.zeros((2, self.kinds), np.int64),
+            np.zeros((*shape, 4)), np.zeros((*shape, 2)), np.zeros((2, 3)),
+            np.zeros((2, 3), np.int64),
+        )  # fmt: skip
+        self.sampled = np.zeros(1, np.int64)
+        #: The first tuple of every basic window when the present plan was made. Those of the oldest
+        #: may have left since, so they cannot be found again.
+        self.edges = np.zeros((2, self.windows), np.int64)
+        #: The tuples that the present choice means in every basic window.
+        self.meant = np.zeros(shape)
+        self._parts: tuple[Any, ...] = ()
+
+    def learn(self, elapsed: int) -> None:
+        """Take over what was seen since the last plan, so many basic windows ago."""
+        tally, fade = self.tally, self.plan.fade
+        passed = min(elapsed, _LONG)
+        quiet = (1.0 - _LAST) ** (passed - 1)
+        last = np.where(self.arrivals.sum() > 0.0, _LAST, 1.0)
+        self.arrivals = ((1.0 - last) * self.arrivals + last * tally.arrived) * quiet
+        self.learned = (self.learned * fade + tally.seen) * fade ** (passed - 1)
+        others = (tally.arrived - tally.sampled)[:, :, None]
+        self.meant[:, :, 0] = self.choice[:, :, 0] * self._half_full()[:, None]
+        tried = np.concatenate([(others * self.meant)[..., None], tally.tried], axis=3)
+        self.tried = (self.tried * fade + tried) * fade ** (passed - 1)
+        self.sampled += tally.sampled.sum()
+        for counted in (tally.arrived, tally.sampled, tally.seen, tally.tried):
+            counted[:] = 0
+
+    def _half_full(self) -> Float64:
+        """Return how many tuples the current basic window of each stream has on average."""
+        halves: Float64 = self.arrivals.sum(axis=1)[::-1] / 2.0
+        return halves
+
+    def work(self, time: int, clock: Clock) -> Work:
+        """Return what there is to compare from ``time`` on, the time of the next tuple."""
+        tuples = np.zeros((2, self.windows))
+        for j in range(2):
+            self.edges[j] = self._edges(j, time, int(clock.cursor[j]))
+            tuples[j, 1:] = self.edges[j, :-1] - self.edges[j, 1:]
+        tuples[:, 0] = self._half_full()  # it is empty now
+        chains = isinstance(self.join.predicate, Equal) and self.join.search != "scan"
+        scanned = self.join.search == "scan"
+        return Work(tuples, self.arrivals.copy(), self.learned, self.tried, chains, scanned)
+
+    def _edges(self, j: int, time: int, cursor: int) -> NDArray[np.int64]:
+        """Return the first tuple of every basic window of a stream, as they are at ``time``.
+
+        What no tuple of this time or later can reach does not count: whether it is still stored
+        depends on how the input was cut.
+        """
+        basic, log = self.plan.basic, self.logs[j]
+        begin = time // basic * basic - basic * np.arange(self.windows, dtype=np.int64)
+        begin = np.maximum(begin, time - self.join.span[j])
+        lanes = log.lanes
+        times = log.times.data[lanes.start - lanes.base : cursor - lanes.base]
+        return lanes.start + np.searchsorted(times, begin).astype(np.int64)
+
+    def choose(self, choice: Float64, whole: Float64) -> None:
+        """Compare so much of every basic window from now on; see :meth:`place`."""
+        self.choice, self.whole = choice, np.broadcast_to(whole, (2, self.kinds)).copy()
+
+    def place(self) -> None:
+        """Find the tuples that the choice means, of the windows that :meth:`work` looked at."""
+        windows, edges = self.windows, self.edges
+        cuts = np.zeros((2, self.kinds, windows), np.int64)
+        deep = np.zeros((2, self.kinds), np.int64)
+        ranges = np.zeros((2, self.kinds, windows, 2), np.int64)
+        counts = np.zeros((2, self.kinds), np.int64)
+        for j in range(2):
+            cuts[j], deep[j] = edges[j], edges[j, 0]
+            if windows > 1:
+                length = edges[j, :-1] - edges[j, 1:]
+                taken = np.floor(self.choice[j, :, 1:] * length + 0.5).astype(np.int64)
+                cuts[j, :, 1:] = edges[j, :-1] - taken
+                self.meant[j, :, 1:] = taken
+        newest = np.ascontiguousarray(self.choice[:, :, 0])
+        place_ranges(edges, cuts, newest, deep, ranges, counts)
+        self._parts = (edges, cuts, newest, deep, ranges, counts)
+
+    def view(self) -> Selection:
+        """Return the arrays for the kernels."""
+        weighed: Any = np.array([self.plan.importance[k] >= 0 for k in self.join.streams])
+        left, right = (self._classes[k] for k in self.join.streams)
+        own, other = (self._worth[k] for k in self.join.streams)
+        for lane in (left, right, own, other):
+            assert lane.data.ndim == 1
+        edges, cuts, newest, deep, ranges, counts = self._parts
+        return Selection(
+            self.plan.basic, self._left, self.whole, self._kept, edges, cuts, newest, deep, ranges,
+            counts, (left.data, right.data), (own.data, other.data), weighed, self._streams,
+            self._dropped, self.plan.combine, self.plan.seed, self.tally,
+            np.zeros((4, self.windows + 1)), np.zeros(5, np.int64),
+        )  # fmt: skip
+
+    def arrays(self, name: str) -> Arrays:
+        """Return all that decides, by name."""
+        found: Arrays = {f"{name}.{what}": getattr(self, what) for what in _ARRAYS}
+        return found | {f"{name}.tally.{what}": a for what, a in self.tally._asdict().items()}
+
+    def load(self, name: str, arrays: Arrays) -> None:
+        """Take over what :meth:`arrays` gave."""
+        for what in _ARRAYS:
+            setattr(self, what, arrays[f"{name}.{what}"])
+        self.tally = Tally(*(arrays[f"{name}.tally.{what}"] for what in Tally._fields))
+
+    def nbytes(self) -> int:
+        """Bytes of what was learned and of the plan."""
+        held = (self.learned, self.tried, self.choice, self.meant, *self.tally, *self._parts)
+        return int(sum(array.nbytes for array in held))
