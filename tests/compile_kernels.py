@@ -37,6 +37,6 @@ def short(names: Iterable[str]) -> list[Any]:
 
 
 if __name__ == "__main__":
-    exact = [Kernels("keys"), Kernels("sets")]
+    exact = [Kernels(on, compares=some) for on in ("keys", "sets") for some in (False, True)]
     on_sets = [Kernels("sets", name) for name in ON_SETS]
     compile_ahead([*exact, *on_sets, *(Kernels("keys", name) for name in sorted(POLICIES))])

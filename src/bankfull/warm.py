@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import active_children, get_context
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +24,21 @@ _LONG = ("gain", "gdj")
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """What is compiled together: joins on keys or on sets, exact or as a policy decides."""
+    """What is compiled together: joins on keys or on sets, exact or as a policy decides.
+
+    ``compares``: they choose what they compare.
+    """
 
     on: str
     policy: str | None = None
+    compares: bool = False
 
     def __post_init__(self) -> None:
         assert self.on in ("keys", "sets"), self.on
 
     def __str__(self) -> str:
-        return f"{self.policy or 'exact'} on {self.on}"
+        how = "cpu" if self.compares else self.policy or "exact"
+        return f"{how} on {self.on}"
 
 
 #: Told which kernels are ready, after how many seconds.
@@ -44,7 +49,7 @@ def everything(policies: Sequence[str] | None = None) -> list[Kernels]:
     """Return all there is: exact joins, and each policy on keys and on sets; or of some policies.
 
     >>> [str(one) for one in everything(["s3fifo"])]  # knows tuples by a single key
-    ['exact on keys', 'exact on sets', 's3fifo on keys']
+    ['exact on keys', 'exact on sets', 'cpu on keys', 'cpu on sets', 's3fifo on keys']
     """
     from bankfull.policies import POLICIES
     from bankfull.policies.registry import find
@@ -53,20 +58,23 @@ def everything(policies: Sequence[str] | None = None) -> list[Kernels]:
     kinds = {name: find(name) for name in names}
     on_keys = [Kernels("keys", name) for name in kinds]
     on_sets = [Kernels("sets", name) for name, kind in kinds.items() if kind.sets]
-    return [Kernels("keys"), Kernels("sets"), *on_keys, *on_sets]
+    exact = [Kernels("keys"), Kernels("sets")]
+    return [*exact, *(replace(one, compares=True) for one in exact), *on_keys, *on_sets]
 
 
 def needed(query: Query) -> list[Kernels]:
     """Return what a query needs."""
     from bankfull.spec import Equal
 
-    policy = None if query.shed is None else query.shed.keep.policy
+    bounded = query.shed is not None and query.shed.bounds_memory
+    policy = query.shed.keep.policy if query.shed is not None and bounded else None
+    compares = query.shed is not None and query.shed.cpu is not None
     kinds = dict.fromkeys(
         "keys" if isinstance(join.predicate, Equal) else "sets" for join in query.joins
     )
     if policy is not None and len(kinds) > 1:
         kinds = {"sets": None}  # joins of both kinds under one budget run as those on sets
-    return [Kernels(on, policy) for on in kinds]
+    return [Kernels(on, policy, compares) for on in kinds]
 
 
 def compile_ahead(
@@ -90,8 +98,24 @@ def compile_ahead(
 def compile_now(wanted: Kernels) -> float:
     """Compile kernels in this process, or find them on disk; return the seconds that it took."""
     began = time.perf_counter()
-    _join_keys(wanted.policy) if wanted.on == "keys" else _join_sets(wanted.policy)
+    if wanted.compares:
+        _compare(wanted.on)
+    elif wanted.on == "keys":
+        _join_keys(wanted.policy)
+    else:
+        _join_sets(wanted.policy)
     return time.perf_counter() - began
+
+
+def _compare(on: str) -> None:
+    import pyarrow as pa
+
+    import bankfull as bf
+
+    keys, sets = pa.array([1, 1]), pa.array([[1, 2], [1, 2]])
+    table = pa.table({"t": [1, 2], "k": keys if on == "keys" else sets})
+    options: Any = {"on": "k"} if on == "keys" else {"on": bf.overlap("k", at_least=2)}
+    _join([table] * 2, None, overload=bf.shed(cpu=bf.comparisons(100)), **options)
 
 
 def _join_keys(policy: str | None) -> None:

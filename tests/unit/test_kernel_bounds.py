@@ -21,6 +21,7 @@ from bankfull.core import Batch, Budget, start, step
 from bankfull.core.bounded.join import BoundedJoin
 from bankfull.core.bounded.share import Share
 from bankfull.core.exact.join import ExactJoin
+from bankfull.core.plan import NEVER
 from bankfull.errors import PlanError
 from bankfull.kernels.bounded.budget import share_out
 from bankfull.kernels.bounded.records import BUFFER, records
@@ -33,6 +34,7 @@ _RUN = """
 import sys
 import pyarrow as pa
 import bankfull as bf
+from bankfull.core.plan import NEVER
 from bankfull.core.workers import Workers
 
 Workers.least_rows = 0  # threads for any number of rows
@@ -219,10 +221,10 @@ def test_sizes_are_asserted_on_entry(damage: Any, request: pytest.FixtureRequest
     batch = Batch({"a": rows.to_batches()[0], "b": rows.to_batches()[0]})
     state = step(state, batch, Budget()).state
     index: Any = state.stage(ExactJoin).indexes[0]
-    index.advance(16)
+    index.advance(16, NEVER)
     damage(index)
     with pytest.raises(AssertionError):
-        index.advance(16)
+        index.advance(16, NEVER)
 
 
 def _shorten(owner: Any, name: str) -> None:

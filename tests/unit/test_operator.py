@@ -15,6 +15,7 @@ from bankfull.assemble import assemble
 from bankfull.core import Batch, Budget, start, step
 from bankfull.core.exact.join import ExactJoin
 from bankfull.core.exact.set_index import SetIndex
+from bankfull.core.plan import NEVER
 from bankfull.errors import BankfullError
 from bankfull.kernels.exact.setjoin import MARK_MAX
 from bankfull.spec import Equal, Join, Overlap, Query, Stream, Ticks
@@ -53,7 +54,7 @@ def test_marks_of_a_search_begin_again_before_they_are_too_large() -> None:
     outcome = step(start(plan), Batch({"a": same}))
     index = outcome.state.stage(ExactJoin).indexes[0]
     assert isinstance(index, SetIndex)
-    index.advance(1)  # makes the marks
+    index.advance(1, NEVER)  # makes the marks
     index.scratch.marked[0] = MARK_MAX - 8
     index.scratch.room.marks[:] = MARK_MAX - 8
     outcome = step(outcome.state, Batch({"b": same}))

@@ -319,3 +319,67 @@ def test_who_has_left_windows_of_both_kinds_expires() -> None:
     joined = bf.joins(*both, overload=bf.shed(bf.tuples(1_000), keep="fifo"))
     joined.read_all()
     assert joined.ledger.streams["b"].stored <= 6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"cpu": 1.5}, "no share of the time"),
+        ({"cpu": 0.0}, "no share of the time"),
+        ({"cpu": "fast"}, "no share of the time"),
+        ({"cpu": 0.5, "compare": "guess"}, "is unknown"),
+        ({}, "no budget"),
+    ],
+)
+def test_a_budget_of_comparisons_that_makes_no_sense_is_refused(
+    wrong: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(SpecError, match=told):
+        bf.shed(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"sample": 0.0}, "no share"),
+        ({"sample": 1.1}, "no share"),
+        ({"boost": 1.0}, "must lie above 1"),
+        ({"period": 0}, "no length of time"),
+        ({"period": bf.rows(3)}, "is a Rows"),
+    ],
+)
+def test_parameters_of_comparing_that_make_no_sense_are_refused(
+    wrong: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(SpecError, match=told):
+        bf.compare("correlation", **wrong)
+
+
+def test_comparisons_are_a_positive_number() -> None:
+    for count in (0, -1, float("nan"), float("inf"), "many"):
+        with pytest.raises(SpecError, match="no budget"):
+            bf.comparisons(count)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "shed", "told"),
+    [
+        ({"within": bf.rows(5)}, {}, "window of rows"),
+        ({"within": 5}, {"memory": bf.tuples(3)}, "not in this version"),
+        ({"within": 5, "basic_window": 9}, {}, "shorter than the basic window"),
+    ],
+)
+def test_where_comparisons_cannot_be_chosen_it_says_so(
+    options: dict[str, Any], shed: dict[str, Any], told: str
+) -> None:
+    table = pa.table({"t": [1, 2], "k": [1, 1]})
+    streams = [bf.stream(table, time="t", name=name) for name in "ab"]
+    with pytest.raises(bf.BankfullError, match=told):
+        bf.join(*streams, on="k", overload=bf.shed(cpu=bf.comparisons(5), **shed), **options)
+
+
+def test_comparisons_are_chosen_between_two_streams() -> None:
+    table = pa.table({"t": [1, 2], "k": [1, 1]})
+    streams = [bf.stream(table, time="t", name=name) for name in "abc"]
+    with pytest.raises(bf.BankfullError, match="has 3 streams"):
+        bf.join(*streams, on="k", within=5, overload=bf.shed(cpu=0.5))

@@ -22,7 +22,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.core.comparing.work import Float64, Work, nothing_left_out
+from bankfull.core.comparing.work import Float64, Work
 from bankfull.kernels.probes.selection import PAIRS, STEPS, WORTH
 
 #: Results (in worth of a mean one) at which a basic window's own count and its neighbours' weigh
@@ -122,8 +122,6 @@ class Auto:
 
     def choose(self, works: list[Work], budget: float) -> list[Float64]:
         """Return the share that is compared of every basic window, for each join."""
-        if sum(work.demand() for work in works) <= budget:
-            return [nothing_left_out(work) for work in works]
         made = [units(work) for work in works]
         rows: list[tuple[int, tuple[int, ...], NDArray[np.int64]]] = []
         volumes: list[Float64] = []

@@ -9,7 +9,7 @@ from bankfull.cli.tables import Table, typed
 from bankfull.errors import SpecError, closest
 from bankfull.policies import resolve
 from bankfull.policies.registry import find
-from bankfull.spec import Keep, Shed, Tuples
+from bankfull.spec import Compare, Comparisons, Keep, Shed, Tuples, span
 from bankfull.spec.overload import Bytes, size
 
 _OVERLOADS = ("block",)
@@ -34,9 +34,11 @@ def read_overload(top: Table) -> Shed | None:
     sample = table.optional("sample", _sample, nothing)
     seed = table.optional("seed", lambda value: typed(value, int, "e.g. seed = 7"), 0)
     recall = table.optional("recall", lambda value: _share(value, "e.g. recall = 0.95"), None)
+    cpu = table.optional("cpu", _cpu, None)
+    compare = table.optional("compare", lambda value: _compare(table, value), Compare())
     table.done()
     with table.told():
-        return Shed(memory, keep, split, importance, sample, seed, recall)
+        return Shed(memory, keep, split, importance, sample, seed, recall, cpu, compare)
 
 
 def _word(value: Any) -> str:
@@ -55,6 +57,29 @@ def _memory(value: Any) -> Tuples | Bytes | None:
             raise SpecError(f'{value!r} is no budget: write "64 MB" or {{tuples = 10000}}')
         return Tuples(value["tuples"])
     return size(typed(value, str, 'write "64 MB" or {tuples = 10000}'))
+
+
+def _cpu(value: Any) -> float | Comparisons | None:
+    if isinstance(value, dict):
+        if list(value) != ["comparisons"]:
+            raise SpecError(f"{value!r} is no budget: write 0.8 or {{comparisons = 1000000}}")
+        return Comparisons(value["comparisons"])
+    return _number(value, "e.g. cpu = 0.8, or {comparisons = 1000000}")
+
+
+def _compare(table: Table, value: Any) -> Compare:
+    """Read how comparisons are chosen: a word, or a table with the word and its parameters."""
+    example = '{algorithm = "correlation", sample = 0.1}'
+    if not isinstance(value, dict):
+        return Compare(typed(value, str, f'write "auto", or {example}'))
+    inner = Table(table.file, f"{table.where} compare", value, example)
+    algorithm = inner.text("algorithm", f"name one, e.g. {example}")
+    sample = inner.optional("sample", lambda one: _share(one, "e.g. sample = 0.1"), None)
+    boost = inner.optional("boost", lambda one: _number(one, "e.g. boost = 1.2"), 1.2)
+    period = inner.optional("period", lambda one: span(one, "period"), None)
+    inner.done()
+    with inner.told():
+        return Compare(algorithm, sample, boost, period)
 
 
 def _keep(table: Table, value: Any) -> Keep:

@@ -80,6 +80,8 @@ def run(
     # importance = "min"       # of a result: min, max, sum, product, average
     # sample = 0.0             # share dropped at random first, or "unbiased"
     # seed = 0
+    # cpu = 0.8                # share of the time, or {comparisons = 1000000} a second
+    # compare = "auto"         # or rate, correlation, direction, utility, drop (docs/cpu.md)
 
     \b
     [output]                   # default: JSON lines on standard output

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bankfull.core.bounded.arrays import importance_of
 from bankfull.core.comparing.classes import SIZES, VALUES, Values, by_size
 from bankfull.core.comparing.selector import Selector
-from bankfull.core.comparing.work import Work
+from bankfull.core.comparing.work import Work, nothing_left_out
 from bankfull.core.kept import Arrays
 from bankfull.core.ledger import Ledger
 from bankfull.core.plan import NEVER, ComparePlan, JoinPlan, Plan
@@ -177,10 +177,19 @@ class Comparing:
             self.kept[0] = max(part, LEAST_PART**2) ** 0.5
             return
         whole = rules.sample * part
+        if part >= 1.0:
+            for work, selector in zip(works, self.selectors, strict=True):
+                selector.choose(nothing_left_out(work), np.array(whole))
+            return
         budget = max(0.0, budget - whole * demand)
         works = [work._replace(arrivals=work.arrivals * (1.0 - whole)) for work in works]
         for selector, choice in zip(self.selectors, algorithm.choose(works, budget), strict=True):
             selector.choose(choice, np.array(whole))
+            # A result that nobody has seen yet would weigh so much: no interval is narrower.
+            weight = (1.0 - whole) / max(whole, 1e-9)
+            each = float(self.emitted[1] / self.emitted[0]) if self.emitted[0] else 1.0
+            largest = selector.tally.missed[:, LARGEST]
+            largest[:] = np.maximum(largest, (weight, weight * each))
 
     def place(self) -> None:
         """Find the tuples that the present plan means, also after the state was loaded."""
@@ -214,11 +223,7 @@ class Comparing:
             ledger.watched = self.watched()
 
     def watched(self) -> Watched:
-        """Return what recall is estimated from: the tuples compared with their whole window.
-
-        What was skipped for want of budget, which no sample stands for, is taken to have had as
-        many results as the pairs of the sample.
-        """
+        """Return what recall is estimated from: the tuples compared with their whole window."""
         total = Watched()
         for selector in self.selectors:
             tally = selector.tally

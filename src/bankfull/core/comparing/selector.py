@@ -13,13 +13,23 @@ from bankfull.core.plan import ComparePlan, JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact.merge import Clock
-from bankfull.kernels.probes.selection import Selection, Tally, place_ranges
+from bankfull.kernels.probes.selection import (
+    FOUND,
+    MISSED,
+    PAIRS,
+    UNAFFORDED,
+    VARIANCE,
+    WORTH,
+    Selection,
+    Tally,
+    place_ranges,
+)
 from bankfull.spec import Equal
 
 #: What the arrivals of the basic window before count against those of all earlier ones.
 _LAST = 0.7
 #: Arrays that are kept by their own names.
-_ARRAYS = ("arrivals", "learned", "tried", "choice", "whole", "sampled", "edges")
+_ARRAYS = ("arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unafforded")
 #: More basic windows without a tuple than this leave nothing of what was seen before.
 _LONG = 64
 
@@ -53,6 +63,8 @@ class Selector:
             np.zeros((2, 3), np.int64),
         )  # fmt: skip
         self.sampled = np.zeros(1, np.int64)
+        #: Pairs skipped for want of budget that are taken into account.
+        self.unafforded = np.zeros(1, np.int64)
         #: The first tuple of every basic window when the present plan was made. Those of the oldest
         #: may have left since, so they cannot be found again.
         self.edges = np.zeros((2, self.windows), np.int64)
@@ -72,9 +84,26 @@ class Selector:
         self.meant[:, :, 0] = self.choice[:, :, 0] * self._half_full()[:, None]
         tried = np.concatenate([(others * self.meant)[..., None], tally.tried], axis=3)
         self.tried = (self.tried * fade + tried) * fade ** (passed - 1)
+        self._guess_unafforded()
         self.sampled += tally.sampled.sum()
         for counted in (tally.arrived, tally.sampled, tally.seen, tally.tried):
             counted[:] = 0
+
+    def _guess_unafforded(self) -> None:
+        """Count what was missed for want of budget: no sample stands for it.
+
+        It is taken to have had as many results as other pairs; that may be twice as many, or none.
+        """
+        spared = int(self.tally.pairs[:, UNAFFORDED].sum()) - int(self.unafforded[0])
+        self.unafforded += spared
+        pairs = self.learned[..., PAIRS].sum() + self.tried[..., 0].sum()
+        if not spared or pairs <= 0.0:
+            return
+        for kind, what in enumerate((FOUND, WORTH)):
+            found = self.learned[..., what].sum() + self.tried[..., 1 + kind].sum()
+            expected = spared * float(found / pairs)
+            self.tally.missed[kind, MISSED] += expected
+            self.tally.missed[kind, VARIANCE] += expected * expected / 4.0
 
     def _half_full(self) -> Float64:
         """Return how many tuples the current basic window of each stream has on average."""

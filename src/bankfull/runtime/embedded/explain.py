@@ -18,7 +18,9 @@ def explain(plan: Plan, threads: int = 1) -> str:
     shed = plan.query.shed
     lines.append(f"  {_threads(plan, threads)}")
     for join in plan.query.joins:
-        lines.append(f"  join {join.name}: {join.predicate}, {_search(join, shed is not None)}")
+        lines.append(
+            f"  join {join.name}: {join.predicate}, {_search(join, plan.shed is not None)}"
+        )
         for name, length in zip(join.streams, join.windows, strict=True):
             lines.append(f"    a tuple of {name} stays joinable for {length}")
     if plan.ordered:
@@ -29,19 +31,32 @@ def explain(plan: Plan, threads: int = 1) -> str:
         if weighed:
             lines.append(f"  importance of {', '.join(weighed)}: not used, as nothing is dropped")
         return "\n".join(lines)
-    most = f"at most {shed.memory}" if shed.memory else f"memory for a recall of {shed.recall}"
-    lines.append(f"  overload: shed ({most}, kept by {shed.keep.policy})")
+    if shed.bounds_memory:
+        most = f"at most {shed.memory}" if shed.memory else f"memory for a recall of {shed.recall}"
+        lines.append(f"  overload: shed ({most}, kept by {shed.keep.policy})")
+    if plan.compare is not None:
+        lines.append(f"  overload: shed ({_comparisons(plan)})")
     if weighed:
         lines.append(f"  importance of a result: {shed.importance} of {', '.join(weighed)}")
     return "\n".join(lines)
+
+
+def _comparisons(plan: Plan) -> str:
+    """Say how much is compared, and how it is chosen."""
+    assert plan.compare is not None
+    assert plan.query.shed is not None
+    cpu, how = plan.query.shed.cpu, plan.query.shed.compare.algorithm
+    most = f"{cpu:.0%} of the time" if isinstance(cpu, float | int) else f"at most {cpu}"
+    windows = 1 + max(-(-span // plan.compare.basic) for join in plan.joins for span in join.span)
+    return f"{most}, chosen by {how} among {windows} basic windows"
 
 
 def _threads(plan: Plan, threads: int) -> str:
     """Say how many threads search for partners, and why not more."""
     if threads == 1:
         return "threads: 1"
-    if plan.shed is not None:
-        return f"threads: 1 of {threads}, as one thread keeps a memory budget"
+    if plan.shed is not None or plan.compare is not None:
+        return f"threads: 1 of {threads}, as one thread keeps a budget"
     others = [
         join.name
         for join in plan.query.joins

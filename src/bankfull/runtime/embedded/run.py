@@ -13,6 +13,7 @@ from bankfull.core.recall.interval import Recall
 from bankfull.errors import BankfullError, SnapshotError
 from bankfull.runtime.embedded.explain import explain
 from bankfull.runtime.embedded.lateness import LateRows, lateness, warn
+from bankfull.runtime.embedded.live import Pace, live_sources
 from bankfull.runtime.embedded.saved import join_parts, split_parts
 from bankfull.runtime.embedded.sources import Source
 from bankfull.telemetry.lateness import Lateness
@@ -51,7 +52,8 @@ class Joined:
         self.threads = cores() if threads is None else threads
         #: Whether anything has been read from the sources.
         self.started = False
-        self._sources = sources
+        self._sources = live_sources(plan, sources)
+        self._pace = Pace(plan, self._sources)
         self._on_quarantine = on_quarantine
         self._batch_rows = batch_rows
         self._kept: dict[str, list[pa.RecordBatch]] = {}
@@ -83,6 +85,7 @@ class Joined:
                 self._go_on()
         except BaseException as error:
             self._broken = error
+            self._pace.stop()
             raise
         if self._ready:
             return self._ready.popleft()
@@ -143,7 +146,7 @@ class Joined:
         """
         self._check_readable()
         while self._state.pending:
-            self._take(step(self._state, Batch(), Budget(BATCH_ROWS)))
+            self._take(self._step(Batch()))
         return join_parts(snapshot(self._state), list(self._ready), self.schema)
 
     def restore(self, data: bytes) -> None:
@@ -179,7 +182,7 @@ class Joined:
                 source.claim(self, name, self._restored)
             self.started = True
         if self._state.pending:
-            self._take(step(self._state, Batch(), Budget(BATCH_ROWS)))
+            self._take(self._step(Batch()))
         elif self._open:
             self._read()
         else:
@@ -200,16 +203,23 @@ class Joined:
             self._source_error = self._source_error or error
         if rows is None:
             self._open.discard(name)
-            self._take(step(self._state, Batch(ended=frozenset([name])), Budget(BATCH_ROWS)))
+            self._take(self._step(Batch(ended=frozenset([name]))))
             return
         source = next(one for one in self._state.inputs if one.plan.name == name)
         reached, late = source.reached, self._state.ledger.streams[name].late
         self._hear(name)
         quiet = frozenset(self._quiet)
-        outcome = step(self._state, Batch({name: rows}, quiet=quiet), Budget(BATCH_ROWS))
+        outcome = self._step(Batch({name: rows}, quiet=quiet))
         if outcome.ledger.streams[name].late > late:
             self._late.note(source, rows, reached)
         self._take(outcome)
+
+    def _step(self, batch: Batch) -> Step:
+        """Run the operator, and tell it how well it keeps up."""
+        with self._pace:
+            outcome = step(self._state, batch, Budget(BATCH_ROWS))
+        self._pace.tell(outcome.state)
+        return outcome
 
     def _hear(self, name: str) -> None:
         """Remember whether a source had something to give."""

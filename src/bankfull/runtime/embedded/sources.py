@@ -39,6 +39,11 @@ class Source:
         self.is_quiet = False
         self._reader: object = None
 
+    @property
+    def is_read_once(self) -> bool:
+        """Whether the rows come from something that can be read once, such as an iterator."""
+        return self._origin is not None
+
     def claim(self, reader: object, name: str, goes_on: bool = False) -> None:
         """Belong to a join; a second one would find nothing left to read, unless it ``goes_on``."""
         if self._reader is not None and self._reader is not reader:

@@ -1,0 +1,117 @@
+"""Live sources read by threads, and how an operator is told that it falls behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import bankfull as bf
+from bankfull.core.exact.join import ExactJoin
+from bankfull.errors import BankfullError
+from bankfull.runtime.embedded.live import LiveSource, kept_up
+from bankfull.runtime.embedded.sources import as_source
+
+
+def rows(start: int, count: int) -> pa.RecordBatch:
+    times = list(range(start, start + count))
+    return pa.record_batch({"t": times, "k": [time % 3 for time in times]})
+
+
+def batches(count: int, size: int = 10) -> Iterator[pa.RecordBatch]:
+    for number in range(count):
+        yield rows(number * size, size)
+
+
+def test_a_buffer_is_bounded_and_loses_nothing() -> None:
+    source = LiveSource(as_source(batches(50), "a"), rows_most=30)
+    source.claim(object(), "a")
+    deadline = time.monotonic() + 30
+    while source.waiting < 30 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    time.sleep(0.05)  # the thread has every chance to read too much
+    assert 30 <= source.waiting <= 30 + 10
+    found = []
+    while (taken := source.read(7)) is not None:
+        assert taken.num_rows <= 7
+        found += taken.column("t").to_pylist()
+    assert found == list(range(500))
+    assert source.blocked > 0.0
+
+
+def test_what_fails_in_the_thread_is_raised_after_what_was_read() -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield rows(0, 4)
+        raise OSError("the line is dead")
+
+    source = LiveSource(as_source(failing(), "a"))
+    source.claim(object(), "a")
+    found: list[int] = []
+
+    def read_all() -> None:
+        while (taken := source.read(100)) is not None:
+            found.extend(taken.column("t").to_pylist())
+
+    with pytest.raises(BankfullError, match="the line is dead"):
+        read_all()
+    assert found == [0, 1, 2, 3]
+    assert source.read(100) is None
+
+
+def test_a_join_over_live_sources_is_exact_while_it_keeps_up() -> None:
+    gate = threading.Event()
+
+    def waiting() -> Iterator[pa.RecordBatch]:
+        yield rows(0, 10)
+        gate.wait(10)  # blocks as a socket would
+        yield rows(10, 10)
+
+    streams = [bf.stream(waiting(), time="t", name=name) for name in "ab"]
+    joined = bf.join(*streams, on="k", within=5, overload=bf.shed(cpu=1.0))
+    threading.Timer(0.05, gate.set).start()
+    tables = [bf.stream(pa.Table.from_batches(waiting()), time="t", name=name) for name in "ab"]
+    exact = bf.join(*tables, on="k", within=5).read_all()
+    found = joined.read_all()
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, exact.to_pylist()))
+    assert joined.recall is not None
+    assert joined.recall.low == 1.0
+
+
+def test_an_operator_that_falls_behind_compares_less_and_later_more_again() -> None:
+    table = pa.table({"t": range(400), "k": [1] * 400})
+    streams = [bf.stream(table, time="t", name=name) for name in "ab"]
+    shed = bf.shed(cpu=0.8, compare="rate")
+    joined = bf.join(*streams, on="k", within=100, search="scan", basic_window=5, overload=shed)
+    state = joined._state
+    comparing = state.stage(ExactJoin).comparing
+    assert comparing is not None
+    state.hear(0.25)
+    assert comparing.part[0] == 0.25
+    found = joined.read_all().num_rows
+    whole = bf.join(*streams, on="k", within=100).read_all().num_rows
+    assert 0.2 * whole < found < 0.5 * whole
+    state.hear(2.0)
+    assert comparing.part[0] == pytest.approx(0.3)
+    for _ in range(40):
+        state.hear(0.1)
+    assert comparing.part[0] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"busy": 0.4}, 2.0),  # as much time again is left
+        ({"busy": 1.6}, 0.5),  # it took twice what it may
+        ({"busy": 0.4, "waiting": 90, "grown": 90}, 0.1),  # most of what came still waits
+        ({"busy": 0.4, "waiting": 20, "grown": 20}, 2.0),  # a piece of a batch
+        ({"busy": 0.4, "blocked": 0.3}, 0.7),  # the source had to wait
+        ({"busy": 0.4, "full": 0.9}, 0.9),  # what waits is to be emptied
+    ],
+)
+def test_how_well_it_kept_up(given: dict[str, float], expected: float) -> None:
+    usual = {"elapsed": 1.0, "share": 0.8, "came": 100, "waiting": 0, "grown": 0, "full": 0.0}
+    told: dict[str, float] = {**usual, "blocked": 0.0, **given}
+    assert kept_up(**told) == pytest.approx(expected)  # type: ignore[arg-type]
