@@ -34,7 +34,7 @@ def test_large_rows_that_stand_together_are_cut() -> None:
 
 def test_a_bucket_hands_large_rows_on_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a micro-batch of some gigabytes they would not fit into a column of text."""
-    monkeypatch.setattr(gather, "_BATCH_BYTES", 4 * MOST)
+    monkeypatch.setattr(gather, "_STEP_BYTES", 4 * MOST)
     joins = (Join("j", ("a", "b"), Equal((("t",),)), (Ticks(1),)),)
     plan = assemble(Query((Stream("a", "t"), Stream("b", "t")), joins), dict.fromkeys("ab", SCHEMA))
     rows = _uneven(20_000, 100)

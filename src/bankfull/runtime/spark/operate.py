@@ -48,11 +48,10 @@ class Operator:
             if aside is not None:
                 aside.add(outcome.quarantine)
             if outcome.output:
-                # Under a budget results are found a thousand tuples at a time, and every frame
-                # costs milliseconds on its way.
-                yield as_frame(result_rows(plan, pa.concat_batches(outcome.output)))
+                yield as_frame(result_rows(plan, _together(outcome)))
         if aside is not None:
             aside.close()
+        del gathered
         self.durable.commit(live)
         live_states.keep(live)
         line = counts_line(plan.query, before, live.state.ledger, str(late))
@@ -69,6 +68,19 @@ class Operator:
             self.durable.catch_up(live, header)
             return live
         return self.durable.rebuild(plan, header)
+
+
+def _together(outcome: Step) -> pa.RecordBatch:
+    """Return the results of a step as one batch, and forget them: they are a few megabytes.
+
+    Under a budget results are found a thousand tuples at a time, and every frame costs milliseconds
+    on its way to Spark.
+    """
+    rows = outcome.output[0]
+    if len(outcome.output) > 1:
+        rows = pa.concat_batches(outcome.output)
+    outcome.output.clear()
+    return rows
 
 
 def _packets(rows: Iterator[pd.DataFrame]) -> Iterator[Packet]:
@@ -89,7 +101,8 @@ def _steps(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Step]:
     # Every piece of input reaches every bucket, so a stream without any had nothing to give.
     quiet = frozenset(stream.name for stream in plan.streams) - gathered.newest.keys()
     loads = gathered.loads if len(gathered.loads) else None
-    batches = gathered.batches()
+    # Whether too many rows wait for a quiet stream is judged when all of them have come.
+    batches = gathered.batches(whole=bool(quiet))
     rows = next(batches)
     for more in batches:
         batch = Batch(rows, frontiers, loads=loads, validated=gathered.sound)
