@@ -18,7 +18,7 @@ from bankfull.runtime.spark.packets import unpack
 Packet = tuple[int, int, bool, bytes | None, bytes | None]
 #: About the bytes of the rows that enter the operator at a time. On its way through the stages a
 #: row is copied several times, and the copies should not be those of the whole micro-batch.
-_STEP_BYTES = 4 << 20
+_STEP_BYTES = 8 << 20
 #: The same where rows should enter at once: Arrow counts the bytes of a column of text in 32 bits.
 _WHOLE_BYTES = 256 << 20
 
