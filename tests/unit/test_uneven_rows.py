@@ -39,6 +39,7 @@ def test_a_bucket_hands_large_rows_on_in_several_batches(monkeypatch: pytest.Mon
     plan = assemble(Query((Stream("a", "t"), Stream("b", "t")), joins), dict.fromkeys("ab", SCHEMA))
     rows = _uneven(20_000, 100)
     packets = [(0, 0, True, None, pack(piece)) for piece in cut_by_bytes(rows, MOST)]
-    batches = [batch["a"] for batch in gather.Gathered(plan, reversed(packets)).batches()]
+    gathered = gather.Gathered(plan, reversed(packets))
+    batches = [gathered.take(piece)["a"] for piece in gathered.pieces()]
     assert max(batch.nbytes for batch in batches) <= 2 * 4 * MOST
     assert pa.Table.from_batches(batches)["t"].to_pylist() == list(range(20_100))

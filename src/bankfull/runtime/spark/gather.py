@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +16,8 @@ from bankfull.runtime.spark.packets import unpack
 
 #: Stream, its largest usable time, whether its rows are sound, loads, rows.
 Packet = tuple[int, int, bool, bytes | None, bytes | None]
+#: Some rows of each stream, by their places in canonical order: the first, and behind the last.
+Piece = dict[str, tuple[int, int]]
 #: About the bytes of the rows that enter the operator at a time. On its way through the stages a
 #: row is copied several times, and the copies should not be those of the whole micro-batch.
 _STEP_BYTES = 8 << 20
@@ -49,18 +51,27 @@ class Gathered:
             for position, batches in sorted(pieces.items())
         }
 
-    def batches(self, whole: bool = False) -> Iterator[dict[str, pa.RecordBatch]]:
-        """Yield all rows, a few megabytes at a time, those with smaller times first.
+    def pieces(self, whole: bool = False) -> list[Piece]:
+        """Divide all rows into pieces of a few megabytes, those with smaller times first.
 
-        Rows of equal time may come in two batches. ``whole``: at once, if they are not too many.
+        Rows of equal time may lie in two pieces. ``whole``: one piece, if they are not too many.
         """
         cuts = self._cuts(_WHOLE_BYTES if whole else _STEP_BYTES)
-        for piece in range(max(map(len, cuts), default=2) - 1):
-            yield {
-                name: rows.slice(*bounds[piece : piece + 2])
-                for (name, rows), bounds in zip(self.rows.items(), cuts, strict=True)
-                if bounds[piece] < bounds[piece + 1]
+        return [
+            {
+                name: (bounds[number], bounds[number + 1])
+                for name, bounds in zip(self.rows, cuts, strict=True)
+                if bounds[number] < bounds[number + 1]
             }
+            for number in range(max(map(len, cuts), default=2) - 1)
+        ]
+
+    def take(self, piece: Piece, last: bool = False) -> dict[str, pa.RecordBatch]:
+        """Return the rows of a piece; after the last one the packets are forgotten."""
+        taken = {name: self.rows[name].slice(*span) for name, span in piece.items()}
+        if last:
+            self.rows.clear()
+        return taken
 
     def _cuts(self, most: int) -> list[list[int]]:
         """Return where to cut each stream, with 0 and its end, such that pieces are of one size."""
