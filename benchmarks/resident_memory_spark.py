@@ -1,7 +1,7 @@
 """How much Spark's Python workers grow by while a join runs: within a budget, and without one.
 
 The streams are those of ``resident_memory.py``, in files, one of each stream a micro-batch. Prints
-megabytes of resident memory beyond what each worker had after a small query of the same kind: of
+megabytes of resident memory beyond what each worker had after a very small query of that kind: of
 the worker that grew most, and of all workers together at one moment.
 
     python benchmarks/resident_memory_spark.py --rows 520000 --window 200000 --memory "32 MB"
@@ -26,6 +26,7 @@ from resident_memory import batches
 import bankfull as bf
 
 FILE_BATCHES = 4
+SMALL_ROWS = 1 << 12
 
 
 def workers() -> Iterator[int]:
@@ -91,7 +92,8 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, object]:
     """Run a small join and a large one; return what the workers grew by, in megabytes."""
     overload = "block" if given.memory is None else bf.shed(given.memory, keep=given.keep)
     spark = bf.session(**{"spark.driver.memory": "2g"})
-    write(folder / "small", FILE_BATCHES << 14, given.popular)
+    # So few rows that the worker holds hardly more afterwards than the library and its kernels.
+    write(folder / "small", SMALL_ROWS, given.popular)
     write(folder / "large", given.rows, given.popular)
     run(spark, folder / "small", given.window, overload, given.buckets)
     before, most, most_of_all, done = resident(), 0, 0, threading.Event()

@@ -34,11 +34,12 @@ def test_large_rows_that_stand_together_are_cut() -> None:
 
 def test_a_bucket_hands_large_rows_on_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a micro-batch of some gigabytes they would not fit into a column of text."""
-    monkeypatch.setattr(gather, "_BATCH_BYTES", 4 * MOST)
+    monkeypatch.setattr(gather, "_STEP_BYTES", 4 * MOST)
     joins = (Join("j", ("a", "b"), Equal((("t",),)), (Ticks(1),)),)
     plan = assemble(Query((Stream("a", "t"), Stream("b", "t")), joins), dict.fromkeys("ab", SCHEMA))
     rows = _uneven(20_000, 100)
     packets = [(0, 0, True, None, pack(piece)) for piece in cut_by_bytes(rows, MOST)]
-    batches = [batch["a"] for batch in gather.Gathered(plan, reversed(packets)).batches()]
+    gathered = gather.Gathered(plan, reversed(packets))
+    batches = [gathered.take(piece)["a"] for piece in gathered.pieces()]
     assert max(batch.nbytes for batch in batches) <= 2 * 4 * MOST
     assert pa.Table.from_batches(batches)["t"].to_pylist() == list(range(20_100))

@@ -55,7 +55,7 @@ class Reorder:
             order = None
         else:
             order = np.argsort(times, kind="stable")
-        if order is not None:
+        if order is not None and (order[1:] < order[:-1]).any():
             rows, times, numbers = rows.take(pa.array(order)), times[order], numbers[order]
         self.rows, self.times, self.numbers = rows, times, numbers
 
@@ -64,6 +64,9 @@ class Reorder:
         rows, times = self.rows, self.times
         ready = int(np.searchsorted(times, limit, side="right"))
         self.rows, self.times, self.numbers = rows.slice(ready), times[ready:], self.numbers[ready:]
+        if 2 * len(self.times) < len(times):  # a few rows must not keep the memory of all
+            self.rows = pa.concat_batches([self.rows, self.rows.slice(0, 0)])
+            self.times, self.numbers = self.times.copy(), self.numbers.copy()
         return rows.slice(0, ready), times[:ready]
 
     # ---------------------------------------------------------- what is kept (``kept.RowList``)

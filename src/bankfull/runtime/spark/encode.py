@@ -16,7 +16,7 @@ from bankfull.core.intake.text import is_sound
 from bankfull.core.plan import HOME, MASK, NEVER
 from bankfull.runtime.spark.buckets import most_copies, route
 from bankfull.runtime.spark.layout import Layout
-from bankfull.runtime.spark.packets import conform, cut_by_bytes, pack
+from bankfull.runtime.spark.packets import conform, cut_by_bytes, pack_cells
 
 _PACKET = pa.schema(
     [
@@ -29,7 +29,7 @@ _PACKET = pa.schema(
     ]
 )
 #: Bytes that leave at a time, all copies counted.
-_PIECE_BYTES = 16 << 20
+_PIECE_BYTES = 4 << 20
 
 
 class Encode:
@@ -60,10 +60,7 @@ class Encode:
         if stream.masked:
             sent = sent.append_column(MASK, pa.array(routing.masks))
         bounds = np.searchsorted(routing.buckets, np.arange(len(keys) + 1))
-        cells = [
-            pack(sent.slice(start, stop - start)) if stop > start else None
-            for start, stop in pairwise(bounds)
-        ]
+        cells = pack_cells([sent.slice(a, b - a) for a, b in pairwise(bounds)])
         newest = int(times[usable].max(initial=-NEVER))
         loads: list[bytes | None] = [None] * len(keys)
         if plan.shed is not None and len(keys) > 1:
@@ -76,7 +73,7 @@ class Encode:
                 pa.array([newest] * len(keys), pa.int64()),
                 pa.array([sound] * len(keys), pa.bool_()),
                 pa.array(loads, pa.binary()),
-                pa.array(cells, pa.binary()),
+                cells,
             ],
             schema=_PACKET,
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bankfull.core import Batch, Plan, Step, step
+from bankfull.core import Batch, Budget, Plan, Step, step
 from bankfull.core.plan import NEVER
 from bankfull.runtime.spark.durable import Durable
 from bankfull.runtime.spark.gather import Gathered, Packet
@@ -24,6 +24,9 @@ from bankfull.runtime.spark.results import as_frame, count_row, result_rows
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: What a frame of results may have. Spark's bridge to pandas copies it several times.
+_GIVEN = Budget(output_bytes=2 << 20)
 
 
 class Operator:
@@ -48,9 +51,7 @@ class Operator:
             if aside is not None:
                 aside.add(outcome.quarantine)
             if outcome.output:
-                # Under a budget results are found a thousand tuples at a time, and every frame
-                # costs milliseconds on its way.
-                yield as_frame(result_rows(plan, pa.concat_batches(outcome.output)))
+                yield as_frame(result_rows(plan, _together(outcome)))
         if aside is not None:
             aside.close()
         self.durable.commit(live)
@@ -71,6 +72,19 @@ class Operator:
         return self.durable.rebuild(plan, header)
 
 
+def _together(outcome: Step) -> pa.RecordBatch:
+    """Return the results of a step as one batch, and forget them: they are a few megabytes.
+
+    Under a budget results are found a thousand tuples at a time, and every frame costs milliseconds
+    on its way to Spark.
+    """
+    rows = outcome.output[0]
+    if len(outcome.output) > 1:
+        rows = pa.concat_batches(outcome.output)
+    outcome.output.clear()
+    return rows
+
+
 def _packets(rows: Iterator[pd.DataFrame]) -> Iterator[Packet]:
     for frame in rows:
         columns = (frame[name] for name in ("stream", "newest", "sound", "loads", "rows"))
@@ -79,6 +93,25 @@ def _packets(rows: Iterator[pd.DataFrame]) -> Iterator[Packet]:
 
 def _steps(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Step]:
     """Step with the new rows, and then with how far time came in all buckets together.
+
+    Nobody holds a batch that the operator has taken in: its rows are there, or in results.
+    """
+
+    def take_in(batch: Batch) -> Step:
+        return step(live.state, batch, _GIVEN)
+
+    for outcome in map(take_in, _batches(plan, live, gathered)):
+        yield outcome
+        state = outcome.state
+        while state.pending:
+            more = step(state, Batch(), _GIVEN)
+            state = more.state
+            yield more
+        live.state = state
+
+
+def _batches(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Batch]:
+    """Yield the new rows piece by piece, with what is known of the others.
 
     What the buckets got is told first: it decides over the memory in which rows are joined.
     """
@@ -89,30 +122,16 @@ def _steps(plan: Plan, live: Live, gathered: Gathered) -> Iterator[Step]:
     # Every piece of input reaches every bucket, so a stream without any had nothing to give.
     quiet = frozenset(stream.name for stream in plan.streams) - gathered.newest.keys()
     loads = gathered.loads if len(gathered.loads) else None
-    batches = gathered.batches()
-    rows = next(batches)
-    for more in batches:
-        batch = Batch(rows, frontiers, loads=loads, validated=gathered.sound)
-        yield from _finish(live, batch)
-        rows, loads = more, None
-    yield from _finish(
-        live,
-        Batch(
-            rows,
-            frontiers,
-            then=live.frontiers,
-            quiet=quiet,
-            loads=loads,
-            validated=gathered.sound,
-        ),
+    # Whether too many rows wait for a quiet stream is judged when all of them have come.
+    pieces = gathered.pieces(whole=bool(quiet))
+    for piece in pieces[:-1]:
+        yield Batch(gathered.take(piece), frontiers, loads=loads, validated=gathered.sound)
+        loads = None
+    yield Batch(
+        gathered.take(pieces[-1], last=True),
+        frontiers,
+        then=live.frontiers,
+        quiet=quiet,
+        loads=loads,
+        validated=gathered.sound,
     )
-
-
-def _finish(live: Live, batch: Batch) -> Iterator[Step]:
-    """Step until nothing is pending."""
-    outcome = step(live.state, batch)
-    yield outcome
-    while outcome.pending:
-        outcome = step(outcome.state, Batch())
-        yield outcome
-    live.state = outcome.state

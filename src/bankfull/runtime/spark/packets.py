@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
+
+from bankfull.errors import DataError
 
 #: Columns between encode and operate. Every bucket gets one packet from every piece of input,
 #: with or without rows, so that all of them learn how far time has come and (``loads``, where
 #: they share a budget) how much of the input is theirs. ``sound``: the rows have been validated,
 #: and all text is UTF-8.
 PACKET_FIELDS = "bucket int, stream int, newest long, sound boolean, loads binary, rows binary"
+
+#: Arrow counts the bytes of a column of cells in 32 bits.
+_CELLS_BYTES = 2**31 - 1
 
 _TIGHT = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
@@ -20,7 +26,34 @@ def pack(rows: pa.RecordBatch) -> bytes:
     return rows.serialize().to_pybytes()  # type: ignore[no-any-return]
 
 
-def unpack(data: bytes, schema: pa.Schema) -> pa.RecordBatch:
+def pack_cells(batches: Sequence[pa.RecordBatch]) -> pa.Array:
+    """Return the rows of each batch as bytes, written once; of a batch without rows, null.
+
+    >>> some = pa.RecordBatch.from_pydict({"n": [1, 2]})
+    >>> cells = pack_cells([some, some.slice(0, 0)])
+    >>> unpack(cells[0].as_buffer(), some.schema) == some, cells[1].is_valid
+    (True, False)
+    """
+    sizes = [pa.ipc.get_record_batch_size(rows) if rows.num_rows else 0 for rows in batches]
+    offsets = np.cumsum([0, *sizes])
+    if offsets[-1] > _CELLS_BYTES:
+        raise DataError(
+            f"a row and its copies for all buckets take {offsets[-1]} bytes, more than the "
+            f"{_CELLS_BYTES} that travel at once: give fewer buckets=, or smaller rows"
+        )
+    data = pa.allocate_buffer(int(offsets[-1]))
+    writer = pa.FixedSizeBufferWriter(data)
+    for rows in batches:
+        if rows.num_rows:
+            writer.write(rows.serialize())
+    assert writer.tell() == offsets[-1], "cells are as large as Arrow said"
+    writer.close()
+    filled = np.packbits(np.array(sizes) > 0, bitorder="little")
+    buffers = [pa.py_buffer(filled), pa.py_buffer(offsets.astype(np.int32)), data]
+    return pa.Array.from_buffers(pa.binary(), len(sizes), buffers)
+
+
+def unpack(data: bytes | pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
     """Return the rows that :func:`pack` wrote."""
     return pa.ipc.read_record_batch(pa.py_buffer(data), schema)
 

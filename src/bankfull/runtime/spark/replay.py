@@ -54,7 +54,7 @@ def _results(state: State, gathered: Gathered) -> Iterator[Step]:
         name = min(left, key=lambda name: state.inputs[names.index(name)].newest)
         rows = left[name]
         size = min(_SLICE_ROWS, max(1, rows.count * _SLICE_BYTES // max(1, rows.nbytes)))
-        piece = rows.slice(taken[name], size)
+        piece = rows.slice(taken[name], taken[name] + size)
         yield from _steps(state, Batch({name: piece}, validated=gathered.sound))
         taken[name] += size
         if taken[name] >= rows.count:
