@@ -165,6 +165,11 @@ class Plan:
     by_content: bool = False
     operators: int = 1
 
+    @property
+    def shares_budget(self) -> bool:
+        """Whether there is a budget of which every operator of the query has a part."""
+        return self.shed is not None or (self.compare is not None and self.compare.per_unit > 0.0)
+
     def importance(self, position: int) -> int:
         """Return the column that holds the importance of a stream's tuples, or -1."""
         budget = self.shed if self.shed is not None else self.compare

@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.bounded.arrays import importance_of
+from bankfull.core.bounded.share import Shares, least_part, share_period
 from bankfull.core.comparing.classes import SIZES, VALUES, Values, by_size
 from bankfull.core.comparing.selector import Selector
 from bankfull.core.comparing.work import Work, nothing_left_out
@@ -69,6 +70,10 @@ class Comparing:
         #: Tuples of every stream that were dropped on arrival.
         self.dropped = np.zeros(len(logs), np.int64)
         self.kinds = class_count(plan)
+        #: Where other operators share the budget: the part of it that this one has.
+        self.shares: Shares | None = None
+        if plan.shares_budget and plan.operators > 1:
+            self.shares = Shares(share_period(plan), plan.operators, least_part(False))
         self.selectors = [self._selector(k, join) for k, join in enumerate(plan.joins)]
 
     def _selector(self, number: int, join: JoinPlan) -> Selector:
@@ -141,7 +146,8 @@ class Comparing:
         elapsed = window - int(self.clock[_WINDOW]) if self.is_planned else 1
         total = int(self.left.sum())
         if period != int(self.clock[_PERIOD]):
-            total = int(rules.per_unit * rules.period)
+            share = 1.0 if self.shares is None else self.shares.at(time).memory
+            total = int(rules.per_unit * rules.period * share)
         self.clock[:] = window, period
         for selector in self.selectors:
             selector.learn(elapsed)
@@ -251,7 +257,7 @@ class Comparing:
             found[f"dropped.{k}"] = self._dropped_numbers(k)
         for number, selector in enumerate(self.selectors):
             found |= selector.arrays(f"selector.{number}")
-        return found
+        return found if self.shares is None else found | self.shares.arrays()
 
     def _dropped_numbers(self, position: int) -> NDArray[np.int64]:
         live = self.classes[position].live()
@@ -274,6 +280,8 @@ class Comparing:
             values.known = arrays[f"values.{k}"]
         for number, selector in enumerate(self.selectors):
             selector.load(f"selector.{number}", arrays)
+        if self.shares is not None:
+            self.shares.load(arrays)
 
     def nbytes(self) -> int:
         """Bytes held beside the lanes of the logs."""

@@ -54,6 +54,8 @@ class ExactJoin(Stage):
         if not turn.resumed:
             for join, index in zip(self.plan.joins, self.indexes, strict=True):
                 rewind(index.clock, self._logs(join))
+        if self.comparing is not None and self.comparing.shares and turn.batch.loads is not None:
+            self.comparing.shares.learn(turn.batch.loads)
         for position, rows in turn.released.items():
             fresh = self._append(position, rows)
             turn.ledger.streams[self.plan.streams[position].name].inserted += fresh

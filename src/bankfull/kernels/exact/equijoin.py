@@ -227,10 +227,14 @@ def _compare_selected(
         if scan:
             x = last - 1
         steps = 0
-        while x >= first and steps < left:
+        while x >= first:
             i = x - base
-            steps += scan or other.codes[i] == code
-            if other.codes[i] == code and not (scan and other.links[i] == UNKEYED):
+            same = other.codes[i] == code
+            if scan or same:
+                if steps >= left:
+                    break
+                steps += 1
+            if same and not (scan and other.links[i] == UNKEYED):
                 u = other.times[i]
                 if in_reach(t, u, ahead, behind):
                     if count == joined.size:

@@ -63,7 +63,7 @@ class Encode:
         cells = pack_cells([sent.slice(a, b - a) for a, b in pairwise(bounds)])
         newest = int(times[usable].max(initial=-NEVER))
         loads: list[bytes | None] = [None] * len(keys)
-        if plan.shed is not None and len(keys) > 1:
+        if plan.shares_budget and len(keys) > 1:
             counted = usable[routing.rows] & (routing.masks != HOME)
             loads = _loads(plan, times[routing.rows], routing.buckets, counted, len(keys))
         return pa.RecordBatch.from_arrays(

@@ -59,7 +59,8 @@ def join_frames(
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     count = bucket_count(plan, partitions if buckets is None else buckets)
     _check_shedding(plan, count)
-    layout = Layout(query, schemas, tuple(spread_keys(count, partitions)))
+    cores = max(1, int(spark.sparkContext.defaultParallelism))
+    layout = Layout(query, schemas, tuple(spread_keys(count, partitions)), cores)
     packets = [
         by_position(frames[stream.name]).mapInArrow(Encode(layout, position), PACKET_FIELDS)
         for position, stream in enumerate(query.streams)

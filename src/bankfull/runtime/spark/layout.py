@@ -20,6 +20,8 @@ class Layout:
     query: Query
     schemas: dict[str, pa.Schema]
     keys: tuple[int, ...]
+    #: How many tasks run at the same time, as far as the driver knows.
+    cores: int = 1
 
     def plan(self) -> Plan:
         """Resolve the query; where a row may go to several buckets, rows carry a mask."""

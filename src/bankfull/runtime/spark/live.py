@@ -58,6 +58,8 @@ class Live:
     ends: dict[str, int] = field(default_factory=lambda: defaultdict(lambda: -(2**62)))
     known: dict[str, Known] = field(default_factory=dict)
     changes: list[list[int]] = field(default_factory=list)
+    #: When the last micro-batch began, if this worker had it.
+    began: float | None = None
     frontiers: dict[str, int] = field(default_factory=dict)
     used_at: float = 0.0
 

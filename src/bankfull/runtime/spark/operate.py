@@ -7,6 +7,7 @@ is behind takes in the segments it missed, one that is missing is built anew fro
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ class Operator:
     def join(self, key: int, rows: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Join the packets of a micro-batch with what a bucket has stored, and commit."""
         plan = self._plan
+        timed = Timed()
         gathered = Gathered(plan, _packets(rows))
         live = self._load(plan)
         before, late = live.state.ledger.copy(), LateRows(live.state)
@@ -51,13 +53,32 @@ class Operator:
             if aside is not None:
                 aside.add(outcome.quarantine)
             if outcome.output:
-                yield as_frame(result_rows(plan, _together(outcome)))
+                frame = as_frame(result_rows(plan, _together(outcome)))
+                timed.pause()
+                yield frame
+                timed.go_on()
         if aside is not None:
             aside.close()
+        self._tell(live, timed)
         self.durable.commit(live)
         live_states.keep(live)
         line = counts_line(plan.query, before, live.state.ledger, str(late))
         yield as_frame(count_row(plan, line))
+
+    def _tell(self, live: Live, timed: Timed) -> None:
+        """Tell the operator what part of its work it did in the time that it had.
+
+        That is the time in which its rows came, from the beginning of the micro-batch before to
+        that of this one, on its part of the cores. It is part of what is committed, so that a
+        replay of the next micro-batch decides the same. A worker that did not have the micro-batch
+        before does not know.
+        """
+        timed.pause()
+        before, live.began = live.began, timed.began
+        if self._plan.compare is not None and before is not None and timed.busy > 0.0:
+            cores = min(1.0, self.layout.cores / len(self.layout.keys))
+            had = self._plan.compare.share * cores * (timed.began - before)
+            live.state.hear(had / timed.busy)
 
     def _load(self, plan: Plan) -> Live:
         header = self.durable.header()
@@ -66,10 +87,28 @@ class Operator:
         live = live_states.take(header["lineage"])
         if live is not None and live.history[-1] == header["history"][-1]:
             return live
+        if live is not None:
+            live.began = None
         if live is not None and live.history[-1] in header["history"]:
             self.durable.catch_up(live, header)
             return live
         return self.durable.rebuild(plan, header)
+
+
+class Timed:
+    """How long an operator was busy, without the time in which Spark took its results."""
+
+    def __init__(self) -> None:
+        self.began = self._since = time.monotonic()
+        self.busy = 0.0
+
+    def pause(self) -> None:
+        """Count the time since it went on."""
+        self.busy += time.monotonic() - self._since
+
+    def go_on(self) -> None:
+        """Count from now on."""
+        self._since = time.monotonic()
 
 
 def _together(outcome: Step) -> pa.RecordBatch:

@@ -49,14 +49,17 @@ def count_names(query: Query) -> list[str]:
 
 
 def _loss_names(query: Query) -> list[tuple[str, str, str]]:
-    """Return stream, "shed" or "evicted", and class of importance, in one order."""
-    return [
+    """Return stream, "shed" or "evicted", and class of importance; then join, "skipped", stream."""
+    lost = [
         (s.name, what, c) for s in query.streams for what in ("shed", "evicted") for c in IMPORTANCE
     ]
+    return [*lost, *((j.name, "skipped", stream) for j in query.joins for stream in j.streams)]
 
 
 def _losses(query: Query, ledger: Ledger) -> list[int]:
-    known = ledger.lost_by_importance
+    known: dict[str, Any] = {**ledger.lost_by_importance}
+    for join, skipped in ledger.skipped_by_stream.items():
+        known[join] = {**known.get(join, {}), "skipped": skipped}
     return [known.get(s, {}).get(what, {}).get(c, 0) for s, what, c in _loss_names(query)]
 
 
