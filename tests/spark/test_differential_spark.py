@@ -26,7 +26,7 @@ from bankfull.testing import Case, run
 
 Fresh = Callable[[], Runner]
 #: Rows a file where the built-in join is compared.
-FILE_ROWS = 9
+FILE_ROWS = 15
 #: Counts that neither the runtime nor the way to cut the streams may change.
 LASTING = ("arrived", "quarantined", "late", "shed", "inserted", "evicted", "purged", "spilled")
 
@@ -55,7 +55,7 @@ def test_differential_batch(title: str, runner: Fresh) -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "rows", "buckets"), [("integer", 12, 1), ("overlap", 30, 5), ("several", 45, 2)]
+    ("title", "rows", "buckets"), [("integer", 30, 1), ("overlap", 30, 5), ("several", 45, 2)]
 )
 def test_differential_splits(title: str, rows: int, buckets: int, runner: Fresh) -> None:
     """The same streams cut and spread in other ways give the same rows, and count the same."""
@@ -74,7 +74,7 @@ def test_differential_ledger(runner: Fresh) -> None:
     """Observed metrics and the ledger in the state add up to the embedded runtime's ledger."""
     case = _spoilt(CASES["integer"][0])
     spark = runner()
-    spark.run(case, 20, 5)
+    spark.run(case, 40, 5)
     embedded, stored = run(case).ledger, ledger_of(spark.spark, spark.checkpoint)
     counted = spark.counts()
     for name, wanted in embedded["streams"].items():
