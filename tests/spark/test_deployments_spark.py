@@ -156,7 +156,7 @@ def test_oracle_deployments(title: str, runner: Callable[[], Runner]) -> None:
     judge(case, found)
 
 
-@pytest.mark.soak  # as small a heap as in test_heap_spark.py, with little state
+@pytest.mark.soak  # by default test_heap_spark.py has a small heap, and much state in it
 def test_oracle_in_a_small_heap(prepare: Callable[..., Job], undisturbed: Undisturbed) -> None:
     """A driver of its own, with about the smallest Java heap in which Spark itself works."""
     job = prepare("equality", SHORT, **SMALL_HEAP)
