@@ -130,7 +130,7 @@ def _drain(how: Deployment, run: Runner, case: Case) -> None:
         query.awaitTermination()
 
 
-#: Another one differs from each of these in more than they do: left to `make soak`.
+#: What these settings are, another deployment has too: left to `make soak`.
 CONTAINED = ("Kolkata", "never null")
 
 
