@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from compile_kernels import fewer
 from recall_cases import Row, exact_worths
 
 import bankfull as bf
 from bankfull.core.bounded.join import BoundedJoin
 from bankfull.kernels.recall import keptsets as ks
 from bankfull.spec import Shed
+from compile_kernels import fewer
 
 PREDICATES = {
     "overlap": (bf.overlap("s", at_least=2), lambda a, b: len(a & b) >= 2),
