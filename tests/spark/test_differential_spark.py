@@ -26,7 +26,7 @@ from bankfull.testing import Case, run
 
 Fresh = Callable[[], Runner]
 #: Rows a file where the built-in join is compared.
-FILE_ROWS = 15
+FILE_ROWS = 9
 #: Counts that neither the runtime nor the way to cut the streams may change.
 LASTING = ("arrived", "quarantined", "late", "shed", "inserted", "evicted", "purged", "spilled")
 
