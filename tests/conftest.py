@@ -49,6 +49,9 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(Path(__file__).parent / "unzipped"), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
 
+#: Nothing to test there, and some Pythons have loaded another file of that name.
+collect_ignore = ["unzipped"]
+
 Pairs = list[tuple[int, int]]
 
 
