@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -43,6 +44,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 #: and a collector without threads, three tests of deployments took 22 processor seconds of Java
 #: instead of 46. Spark passes this to the driver it starts and says nothing of it.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+#: Python processes of Spark load PySpark compiled: see the file there.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(Path(__file__).parent / "unzipped"), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
+
+#: Nothing to test there, and some Pythons have loaded another file of that name.
+collect_ignore = ["unzipped"]
 
 Pairs = list[tuple[int, int]]
 

@@ -80,6 +80,13 @@ def workers(session: int) -> list[Process]:
     return [one for one in living if one.parent in daemons]
 
 
+def workers_of(java: int) -> list[Process]:
+    """Return the Python workers of the session whose Java process this is."""
+    living = members(os.getsid(java))
+    daemons = {one.pid for one in living if one.parent == java and "daemon" in one.command}
+    return [one for one in living if one.parent in daemons]
+
+
 def launch(command: list[str], log: Path, **settings: str) -> subprocess.Popen[Any]:
     """Start a process in a session of its own, with this library on its path."""
     source = _HERE.parent.parent / "src"

@@ -10,7 +10,7 @@ from spark_cases import RECOVERY
 from spark_runs import Runner, ledger_of, output_schema, same_rows
 
 #: Rows a file: few micro-batches for the short forms, many for the long ones.
-SHORT, LONG = 30, 9
+SHORT, LONG = 50, 9
 BUCKETS = 3
 
 

@@ -112,7 +112,7 @@ def test_recovery_under_a_budget(title: str, kills: int, spark: Any, tmp_path: P
     runs[1].drain(joined(case.query, runs[1].frames(case), BUCKETS))
     between = any(_kill_between_sources(job) for _ in range(4))
     hit = sum(_kill(job, moment) for moment in moments(seed=70 + kills, kills=kills))
-    job.finish()
+    runs[0].drain(joined(case.query, runs[0].frames(case), BUCKETS))
     _judge(job.sink, runs[1].sink, runs[1].input)
     ledgers = [ledger_of(spark, run.checkpoint) for run in runs]
     assert ledgers[0] == ledgers[1]

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from spark_cases import RECOVERY
-from spark_processes import AIMS, Job, Moment, end, kill, moments, next_batch, workers
+from spark_processes import AIMS, Job, Moment, end, kill, moments, until, workers_of
 from spark_runs import Runner, joined, judge, ledger_of, output_schema, same_rows
 from spark_undisturbed import BUCKETS, LONG, SHORT, Undisturbed
 
@@ -45,19 +45,16 @@ def kill_at(job: Job, moment: Moment) -> str | None:
 
 
 def test_recovery_of_the_driver(prepare: Prepare, undisturbed: Undisturbed) -> None:
-    """Killed in two parts of a micro-batch: state written, sink written. (Others: for long.)
+    """Killed when the state is written and the sink is not. (Other parts: for long.)
 
-    The shortest part lasts some 50 ms; a kill that comes too late is repeated in a later one.
+    That lasts some 50 ms; a kill that comes too late is repeated in a later micro-batch.
     """
-    job = prepare("equality", SHORT)
-    aims, hit = ["sink", "state"], []
-    while aims and len(hit) < 5:
-        hit.append(kill_at(job, Moment(aims[0], 1, 0.0)))
-        if hit[-1] == AIMS[aims[0]]:
-            del aims[0]
-    assert not aims, f"aimed at {aims} in vain, hit {hit}"
-    job.finish()
-    undisturbed.check(job.folder, "equality", SHORT)
+    job, hit = prepare("equality", SHORT // 2), []
+    while AIMS["state"] not in hit and len(hit) < 5:
+        hit.append(kill_at(job, Moment("state", 1, 0.0)))
+    assert AIMS["state"] in hit, f"aimed in vain, hit {hit}"
+    Runner(undisturbed.spark, job.folder).resume(RECOVERY["equality"], BUCKETS)
+    undisturbed.check(job.folder, "equality", SHORT // 2)
 
 
 @pytest.mark.soak
@@ -86,11 +83,11 @@ def test_recovery_with_other_cores(prepare: Prepare, undisturbed: Undisturbed) -
     """Begun on two cores, continued by another driver on one, and again on two."""
     job = prepare("equality", SHORT, "local[1,4]")
     case, here = RECOVERY["equality"], Runner(undisturbed.spark, job.folder)
-    here.show(2)
+    here.show(1)
     here.resume(case, BUCKETS)
-    here.show(4)
+    here.show(2)
     job.finish()
-    assert job.written("commits") == 3, "each of the three is to have micro-batches of its own"
+    assert job.written("commits") == 1, "each of the three is to have micro-batches of its own"
     here.show(1000)
     here.resume(case, BUCKETS)
     undisturbed.check(job.folder, "equality", SHORT)
@@ -99,23 +96,23 @@ def test_recovery_with_other_cores(prepare: Prepare, undisturbed: Undisturbed) -
 # -------------------------------------------------------------------------- tasks and workers die
 
 
-def test_recovery_of_workers(prepare: Prepare, undisturbed: Undisturbed) -> None:
-    """Python workers killed at work: Spark repeats the tasks, the driver notices nothing."""
-    job = prepare("equality", SHORT)
-    dice, killed, batch = random.Random(3), 0, 0
-    process = job.start()
-    try:
-        while process.poll() is None:
-            batch = next_batch(job, process)
-            time.sleep(dice.uniform(0, 0.4))
-            for one in dice.sample(alive := workers(process.pid), min(1, len(alive))):
-                kill(one.pid)
-                killed += 1
-    finally:
-        end(process)
-    assert process.returncode == 0, job.said()
-    assert killed >= 2, f"{killed} killed in {batch} micro-batches"
-    undisturbed.check(job.folder, "equality", SHORT)
+def test_recovery_of_workers(spark: Any, runner: Fresh, undisturbed: Undisturbed) -> None:
+    """Python workers killed at work, one a micro-batch: Spark repeats the task, and goes on."""
+    case, run = RECOVERY["equality"], runner()
+    run.write(case, SHORT)
+    job, dice, killed = Job(run.folder), random.Random(3), 0
+    java = spark.sparkContext._gateway.proc.pid
+    query = run.start(joined(case.query, run.frames(case), BUCKETS))
+    while query.isActive:
+        before = job.written("commits")
+        time.sleep(dice.uniform(0, 0.2))
+        for one in dice.sample(alive := workers_of(java), min(1, len(alive))):
+            kill(one.pid)
+            killed += 1
+        until(lambda n=before: job.written("commits") > n or not query.isActive, "a micro-batch")
+    query.awaitTermination()
+    assert killed >= 2
+    undisturbed.check(run.folder, "equality", SHORT)
 
 
 SHORT_ONES = ("equality", "shed")

@@ -131,7 +131,11 @@ def test_refusal_of_a_foreign_checkpoint(runner: Fresh) -> None:
     ("change", "words"),
     [
         ("durable._VERSION = 1", r"state version 1, this bankfull reads \d+:.*new checkpoint"),
-        ("durable._HEADER = (-9, 0)", r"rows and no header:.*new checkpoint"),
+        pytest.param(
+            "durable._HEADER = (-9, 0)",
+            r"rows and no header:.*new checkpoint",
+            marks=pytest.mark.soak,  # without Spark: test_refusal_of_a_damaged_header
+        ),
     ],
     ids=["version", "no header"],
 )
@@ -192,14 +196,25 @@ def test_refusal_of_a_damaged_checkpoint(runner: Fresh) -> None:
     check_output(case, half.rows(output_schema(case)))
 
 
-def test_refusal_of_a_damaged_header() -> None:
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [
+        ((b"\0\0\0\0" + b'{"version": 1}',), r"damaged.*new checkpoint location"),
+        (None, r"rows and no header:.*new checkpoint"),
+    ],
+    ids=["other bytes", "no header"],
+)
+def test_refusal_of_a_damaged_header(stored: tuple[bytes] | None, words: str) -> None:
     """A header that is not what was written is refused before anything is read from it."""
     from bankfull.runtime.spark.durable import Durable
 
     class Store:
-        def getValue(self, _: Any) -> tuple[bytes]:  # noqa: N802 - Spark's name
-            return (b"\0\0\0\0" + b'{"version": 1}',)
+        def getValue(self, _: Any) -> tuple[bytes] | None:  # noqa: N802 - Spark's name
+            return stored
+
+        def exists(self) -> bool:
+            return True
 
     durable = Durable(Store(), None)  # type: ignore[arg-type]
-    with pytest.raises(SnapshotError, match=r"damaged.*new checkpoint location"):
+    with pytest.raises(SnapshotError, match=words):
         durable.header()

@@ -170,8 +170,8 @@ def test_a_restart_half_way_decides_as_in_one_process(runner: Fresh, policy: str
         assert (counts[f"{name}.shed"], counts[f"{name}.evicted"]) == (told.shed, told.evicted)
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
-def test_every_policy_over_buckets(spark: Any, policy: str) -> None:
+@pytest.mark.parametrize("policy", [*KINDS, *FOR_LONG])
+def test_policies_over_buckets(spark: Any, policy: str) -> None:
     """Batch DataFrames: part of the exact result, each tuple accounted for; exact if it fits."""
     frames = {n: spark.createDataFrame(table) for n, table in case().tables.items()}
     tight, ample = (plan(frames, 3, policy, budget) for budget in (BUDGET, 3_000))
@@ -191,9 +191,9 @@ def test_every_policy_over_buckets(spark: Any, policy: str) -> None:
 def test_over_buckets_a_restart_changes_nothing(runner: Fresh, policy: str) -> None:
     """Streaming: the budget is the query's in every micro-batch, and the result is the same."""
     given, whole = case(), runner()
-    whole.write(given, 67)
+    whole.write(given, 135)
     whole.drain(plan(whole.frames(given), 3, policy))
-    halved = in_two_runs(runner(), given, 67, 3, policy)
+    halved = in_two_runs(runner(), given, 135, 3, policy)
     assert sink(halved) == sink(whole)
     assert halved.counts() == whole.counts()
     assert not part_of_the_exact(sink(whole))
@@ -280,7 +280,7 @@ def test_several_joins_under_one_budget(runner: Fresh, buckets: int, budget: int
     """In one bucket as embedded; over several within the budget, copies and all, or exact."""
     given, spark = three(), runner()
     how = {"split": {"a": 0.3, "b": 0.5, "c": 0.2}} if buckets == 1 else {}
-    spark.write(given, 90)
+    spark.write(given, 130)
     spark.drain(plan_both(spark.frames(given), buckets, budget, **how))
     found = members(spark.spark.read.parquet(str(spark.sink)).toArrow())
     pairs_found = Counter(one[:4] for one in found.elements())
@@ -336,7 +336,7 @@ def plan_sets(sources: dict[str, Any], buckets: int | None, budget: int) -> Any:
 def test_sets_under_a_budget(runner: Fresh, buckets: int, budget: int) -> None:
     """In one bucket as embedded; over a grid within the budget, copies and all, or exact."""
     given, spark = sets(), runner()
-    spark.write(given, 90)
+    spark.write(given, 130)
     spark.drain(plan_sets(spark.frames(given), buckets, budget))
     rows = spark.spark.read.parquet(str(spark.sink)).toArrow()
     found = Counter(zip(rows["row_a"].to_pylist(), rows["row_b"].to_pylist(), strict=True))

@@ -22,7 +22,7 @@ from bankfull.spec import Equal, Join, Query, Stream, Ticks
 from bankfull.testing import Case
 
 Fresh = Callable[[], Runner]
-FILES = 300
+FILES = 100
 
 
 @pytest.fixture
@@ -65,5 +65,6 @@ def test_a_state_server_that_dies_ends_the_query(impatient: Any, runner: Fresh) 
         for thread in threads.getAllStackTraces().keySet().toArray():
             if "stateConnectionListener" in thread.getName():
                 thread.interrupt()
+        time.sleep(0.01)
 
     assert _ended(_begin(runner()), interrupt)

@@ -108,14 +108,14 @@ def test_one_budget_for_several_joins() -> None:
 @pytest.mark.parametrize("keys", [200, 100_000], ids=["few keys", "no key twice"])
 def test_a_budget_in_bytes_holds(policy: str, keys: int) -> None:
     """All that is held, arrays, counts and payload, stays within what was asked for."""
-    budget = 1_000_000
-    overload = bf.shed(memory="1 MB", keep=policy)
-    sides = streams(12_000, keys, pieces=60)
-    joined = bf.join(*sides, on="k", within=6_000, overload=overload)
+    budget = 500_000
+    overload = bf.shed(memory="500 KB", keep=policy)
+    sides = streams(6_000, keys, pieces=30)
+    joined = bf.join(*sides, on="k", within=3_000, overload=overload)
     for _ in joined:
         assert joined.stored_bytes() <= budget, joined.stored_bytes()
     stored = sum(counts.stored for counts in joined.ledger.streams.values())
-    assert 1_000 < stored < 5_000, stored
+    assert 500 < stored < 2_500, stored
     assert budget / 2 < joined.stored_bytes() <= budget, joined.stored_bytes()
 
 
