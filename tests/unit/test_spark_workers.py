@@ -2,8 +2,8 @@
 
 Java's command line names the daemon among its settings, and whenever Java starts another process
 there are two of it for a moment, each with all of its memory. Counted as a worker, the second one
-"grew" by 611 to 908 MB, whatever the workers did. A worker of another program, which ran its tests
-at the same time, "grew" by 352 MB.
+"grew" by 611 to 908 MB, whatever the workers did. Workers of other programs on the machine were
+counted as well.
 """
 
 from __future__ import annotations
