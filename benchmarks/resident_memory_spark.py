@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import threading
 import time
@@ -30,22 +31,32 @@ SMALL_ROWS = 1 << 12
 
 
 def workers() -> Iterator[int]:
-    """Yield the process numbers of the Python workers: those that Spark's daemons have forked.
+    """Yield the process numbers of this program's Python workers: what its daemons have forked.
 
     A process is told by its program, not by any word of its command line: Java's names the daemon
     among its settings, and for a moment there are two Javas whenever it starts another process.
+    Other programs on the machine may have workers too, which are not ours to measure.
     """
-    parents, daemons = {}, set()
+    parents: dict[int, int] = {}
+    daemons = set()
     for entry in Path("/proc").iterdir():
         try:
             number = int(entry.name)
+            parents[number] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             words = (entry / "cmdline").read_bytes().split(b"\0")
             if words[1:2] == [b"-m"] and words[2].endswith(b"spark.daemon"):
-                parents[number] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
                 daemons.add(number)
         except (ValueError, OSError):
             continue  # no process, or one that has ended meanwhile
-    yield from (number for number in daemons if parents.get(number) in daemons)
+    for number in daemons:
+        if parents[number] in daemons and os.getpid() in _ancestors(number, parents):
+            yield number
+
+
+def _ancestors(number: int, parents: dict[int, int]) -> Iterator[int]:
+    """Yield the processes that a process descends from."""
+    while number := parents.get(number, 0):
+        yield number
 
 
 def resident() -> dict[int, int]:

@@ -2,7 +2,8 @@
 
 Java's command line names the daemon among its settings, and whenever Java starts another process
 there are two of it for a moment, each with all of its memory. Counted as a worker, the second one
-"grew" by 611 to 908 MB, whatever the workers did.
+"grew" by 611 to 908 MB, whatever the workers did. Workers of other programs on the machine were
+counted as well.
 """
 
 from __future__ import annotations
@@ -50,3 +51,6 @@ def test_workers_are_what_a_daemon_has_forked(
         found = set(workers())
         assert worker in found
         assert other not in found
+        # Seen from another program they are workers of somebody else's.
+        monkeypatch.setattr("os.getpid", lambda: -1)
+        assert worker not in set(workers())
