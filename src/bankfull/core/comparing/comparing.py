@@ -42,9 +42,8 @@ from bankfull.spec import Equal
 
 #: More comparisons than can be made.
 _ENOUGH = 2**59
-#: Entries of ``Comparing.clock``: the first basic window that the plan is for, the period, and the
-#: first basic window that it is not for.
-_WINDOW, _PERIOD, _END = range(3)
+#: Entries of ``Comparing.clock``: the basic window that the plan is for, the period.
+_WINDOW, _PERIOD = range(2)
 #: Arrays that are kept by their own names.
 _ARRAYS = ("left", "kept", "part", "emitted", "clock", "dropped")
 #: The smallest part that is compared where the clock decides.
@@ -67,7 +66,7 @@ class Comparing:
         self.part = np.ones(1)
         #: Results of the joins and their worth.
         self.emitted = np.zeros(2)
-        self.clock = np.array([-NEVER, -NEVER, -NEVER])
+        self.clock = np.array([-NEVER, -NEVER])
         #: Tuples of every stream that were dropped on arrival.
         self.dropped = np.zeros(len(logs), np.int64)
         self.kinds = class_count(plan)
@@ -110,21 +109,25 @@ class Comparing:
         classes = self.classes[position].data[start - lanes.base : stop - lanes.base]
         return int(np.count_nonzero(classes == DROPPED))
 
-    def found(self, number: int, numbers: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """Count results of a join; return their importance, if any stream has one."""
-        selector = self.selectors[number]
-        if selector.in_chains and selector.takes_all:
-            selector.note(numbers)
-        worth = selector.importance(numbers) if is_weighed(self.rules) else None
-        count = numbers.shape[1]
-        self.emitted += count, count if worth is None else worth.sum()
+    def importance(self, join: JoinPlan, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the importance of results."""
+        weighed = [
+            (self.worth[k], self.logs[k].lanes.base, numbers[side])
+            for side, k in enumerate(join.streams)
+            if self.rules.importance[k] >= 0
+        ]
+        if not weighed:
+            return np.ones(numbers.shape[1])
+        members = np.stack([lane.data[rows - base] for lane, base, rows in weighed])
+        combined = (np.min, np.max, np.sum, np.prod, np.mean)[self.rules.combine]
+        worth: NDArray[np.float64] = combined(members, axis=0)
         return worth
 
     # -------------------------------------------------------------------------------------- plans
 
     def until(self) -> int:
         """Return the time from which on another plan holds."""
-        return int(self.clock[_END]) * self.rules.basic if self.is_planned else -NEVER
+        return (int(self.clock[_WINDOW]) + 1) * self.rules.basic if self.is_planned else -NEVER
 
     @property
     def is_planned(self) -> bool:
@@ -140,24 +143,19 @@ class Comparing:
             return
         rules = self.rules
         window, period = time // rules.basic, time // rules.period
-        elapsed, lasted = 1, 1
-        if self.is_planned:
-            elapsed = window - int(self.clock[_WINDOW])
-            lasted = int(self.clock[_END] - self.clock[_WINDOW])
+        elapsed = window - int(self.clock[_WINDOW]) if self.is_planned else 1
         total = int(self.left.sum())
         if period != int(self.clock[_PERIOD]):
             share = 1.0 if self.shares is None else self.shares.at(time).memory
             total = int(rules.per_unit * rules.period * share)
-        self.clock[:] = window, period, window + 1
+        self.clock[:] = window, period
         for selector in self.selectors:
-            selector.learn(elapsed, lasted)
+            selector.learn(elapsed)
         pairs = zip(self.selectors, clocks, strict=True)
         works = [selector.work(time, clock) for selector, clock in pairs]
         self._plan(works, total, time)
         if rules.per_unit:
             self._share_out(works, total)
-        if all(selector.in_chains and selector.takes_all for selector in self.selectors):
-            self.clock[_END] = (period + 1) * rules.period // rules.basic
         self.place()
 
     def _share_out(self, works: list[Work], total: int) -> None:
@@ -183,15 +181,11 @@ class Comparing:
         if algorithm.drops:
             # Of a share k of both streams' tuples there are k times k as many pairs.
             self.kept[0] = max(part, LEAST_PART**2) ** 0.5
-            for work, selector in zip(works, self.selectors, strict=True):
-                drawn = 0.0 if selector.in_chains else 1.0
-                selector.choose(nothing_left_out(work), np.array(drawn))
             return
         whole = rules.sample * part
         if part >= 1.0:
             for work, selector in zip(works, self.selectors, strict=True):
-                drawn = 0.0 if selector.in_chains else whole
-                selector.choose(nothing_left_out(work), np.array(drawn))
+                selector.choose(nothing_left_out(work), np.array(whole))
             return
         budget = max(0.0, budget - whole * demand)
         works = [work._replace(arrivals=work.arrivals * (1.0 - whole)) for work in works]

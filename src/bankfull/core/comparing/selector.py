@@ -28,8 +28,6 @@ from bankfull.spec import Equal
 
 #: What the arrivals of the basic window before count against those of all earlier ones.
 _LAST = 0.7
-#: Of a plan without a sample the results of every so-manieth arrival are noted; a power of two.
-_EVERY = 16
 #: Arrays that are kept by their own names.
 _ARRAYS = ("arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unafforded")
 #: More basic windows without a tuple than this leave nothing of what was seen before.
@@ -74,80 +72,13 @@ class Selector:
         self.meant = np.zeros(shape)
         self._parts: tuple[Any, ...] = ()
 
-    @property
-    def in_chains(self) -> bool:
-        """Whether partners are found by hash chains: every comparison there is a result."""
-        return isinstance(self.join.predicate, Equal) and self.join.search != "scan"
-
-    def is_calm(self, results_most: int) -> bool:
-        """Tell whether a search of everything cannot pass the budget with so many more results.
-
-        Only in chains: there such a search is no other than the exact join's. A tuple has at most
-        as many results as the other stream has tuples.
-        """
-        most = results_most + max(log.stored for log in self.logs)
-        return self.in_chains and self.takes_all and int(self._left[0]) >= most
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether the present plan leaves nothing out, and draws no sample."""
-        return not self.whole.any()
-
-    def count_calm(
-        self, before: NDArray[np.int64], clock: Clock, keyed: list[NDArray[np.bool_]], results: int
-    ) -> None:
-        """Count tuples that an exact join has searched with, from ``before`` to the cursors."""
-        for side, log in enumerate(self.logs):
-            base = log.lanes.base
-            passed = slice(int(before[side]) - base, int(clock.cursor[side]) - base)
-            classes = self._classes[self.join.streams[side]].data[passed][keyed[side]]
-            self.tally.arrived[1 - side] += np.bincount(classes, minlength=self.kinds)
-        self._left[0] -= results
-
-    def note(self, numbers: NDArray[np.int64]) -> None:
-        """Note results of a plan without a sample: those of every sixteenth arrival."""
-        bases = [log.lanes.base for log in self.logs]
-        some = (numbers & (_EVERY - 1) == 0).any(axis=0)
-        numbers = numbers[:, some]
-        times = [
-            log.times.data[rows - base]
-            for log, rows, base in zip(self.logs, numbers, bases, strict=True)
-        ]
-        first_goes_first = self.join.streams[0] < self.join.streams[1]
-        last = (times[1] > times[0]) | ((times[1] == times[0]) & first_goes_first)
-        for s, arrived in ((0, ~last), (1, last)):
-            which = arrived & (numbers[s] & (_EVERY - 1) == 0)
-            if not which.any():
-                continue
-            age = times[s][which] // self.plan.basic - times[1 - s][which] // self.plan.basic
-            kind = self._classes[self.join.streams[s]].data[numbers[s][which] - bases[s]]
-            tried = self.tally.tried[1 - s]
-            np.add.at(tried[..., 0], (kind, age), float(_EVERY))
-            np.add.at(tried[..., 1], (kind, age), _EVERY * self.importance(numbers[:, which]))
-
-    def importance(self, numbers: NDArray[np.int64]) -> Float64:
-        """Return the importance of results."""
-        members = [
-            self._worth[k].data[numbers[side] - self.logs[side].lanes.base]
-            for side, k in enumerate(self.join.streams)
-            if self.plan.importance[k] >= 0
-        ]
-        if not members:
-            return np.ones(numbers.shape[1])
-        combined = (np.min, np.max, np.sum, np.prod, np.mean)[self.plan.combine]
-        worth: Float64 = combined(np.stack(members), axis=0)
-        return worth
-
-    def learn(self, elapsed: int, lasted: int) -> None:
-        """Take over what was seen since the last plan, so many basic windows ago.
-
-        It was made for ``lasted`` of them; in the others nothing came.
-        """
+    def learn(self, elapsed: int) -> None:
+        """Take over what was seen since the last plan, so many basic windows ago."""
         tally, fade = self.tally, self.plan.fade
         passed = min(elapsed, _LONG)
-        quiet = (1.0 - _LAST) ** max(0, passed - lasted)
+        quiet = (1.0 - _LAST) ** (passed - 1)
         last = np.where(self.arrivals.sum() > 0.0, _LAST, 1.0)
-        self.arrivals = ((1.0 - last) * self.arrivals + last * tally.arrived / lasted) * quiet
+        self.arrivals = ((1.0 - last) * self.arrivals + last * tally.arrived) * quiet
         self.learned = (self.learned * fade + tally.seen) * fade ** (passed - 1)
         others = (tally.arrived - tally.sampled)[:, :, None]
         self.meant[:, :, 0] = self.choice[:, :, 0] * self._half_full()[:, None]
@@ -186,8 +117,9 @@ class Selector:
             self.edges[j] = self._edges(j, time, int(clock.cursor[j]))
             tuples[j, 1:] = self.edges[j, :-1] - self.edges[j, 1:]
         tuples[:, 0] = self._half_full()  # it is empty now
+        chains = isinstance(self.join.predicate, Equal) and self.join.search != "scan"
         scanned = self.join.search == "scan"
-        return Work(tuples, self.arrivals.copy(), self.learned, self.tried, self.in_chains, scanned)
+        return Work(tuples, self.arrivals.copy(), self.learned, self.tried, chains, scanned)
 
     def _edges(self, j: int, time: int, cursor: int) -> NDArray[np.int64]:
         """Return the first tuple of every basic window of a stream, as they are at ``time``.

@@ -35,8 +35,6 @@ class Work(NamedTuple):
         if self.scanned:
             return np.ones_like(self.tuples)
         pairs, steps = self.seen[..., PAIRS].sum(axis=1), self.seen[..., STEPS].sum(axis=1)
-        if self.in_chains:  # where a result and a comparison are the same
-            pairs, steps = pairs + self.tried[..., 0].sum(axis=1), steps + self.tried[..., 1].sum(1)
         mean = steps.sum(axis=1, keepdims=True) / np.maximum(pairs.sum(axis=1, keepdims=True), 1.0)
         # A few pairs' worth of the mean, so that a basic window that few have looked at has it.
         few = 16.0

@@ -112,13 +112,6 @@ class EqualIndex:
         found = room.found(int(count), int(compared), full)
         return found if self.exact or count == 0 else self._verify(found)
 
-    def keyed(self, side: int, start: int) -> NDArray[np.bool_]:
-        """Return which tuples from ``start`` to the cursor have a key."""
-        base = self.logs[side].lanes.base
-        links = self.links[side].data[start - base : int(self.clock.cursor[side]) - base]
-        keyed: NDArray[np.bool_] = links != UNKEYED
-        return keyed
-
     def leave_out(self, side: int, numbers: NDArray[np.int64]) -> None:
         """Take tuples for such as have no key."""
         self.links[side].data[numbers - self.logs[side].lanes.base] = UNKEYED

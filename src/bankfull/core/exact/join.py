@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.core.comparing.comparing import Comparing
-from bankfull.core.comparing.selector import Selector
 from bankfull.core.exact.equal_index import EqualIndex
 from bankfull.core.exact.index import Found, Index, next_time, rewind
 from bankfull.core.exact.set_index import SetIndex
@@ -26,7 +25,6 @@ from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.stage import Rows, Stage, Turn
 from bankfull.core.store.log import Log, LogRows, counted_rows
 from bankfull.core.workers import Workers
-from bankfull.kernels.probes.selection import Everything
 from bankfull.spec import Equal
 
 #: Results a kernel writes before they become a record batch; stays in the cache.
@@ -83,27 +81,13 @@ class ExactJoin(Stage):
             for number, (join, index) in enumerate(zip(self.plan.joins, self.indexes, strict=True)):
                 counts = turn.ledger.joins[join.name]
                 while index.is_behind(until):
-                    most = max(1, min(turn.allowance.rows, _BLOCK))
-                    if self.comparing is None:
-                        block = index.advance(most, until)
-                    else:
-                        block = self._compare(self.comparing.selectors[number], index, most, until)
+                    if self.comparing is not None:
+                        index.selection = self.comparing.selectors[number].view()
+                    block = index.advance(max(1, min(turn.allowance.rows, _BLOCK)), until)
                     counts.compared += block.compared
                     counts.emitted += block.joined.size
                     if block.joined.size:
-                        yield self._results(number, block)
-
-    def _compare(self, selector: Selector, index: Index, most: int, until: int) -> Found:
-        """Find results among what is selected; where that is everything, as the exact join does."""
-        if not isinstance(index, EqualIndex) or not selector.is_calm(most):
-            index.selection = selector.view()
-            return index.advance(most, until)
-        index.selection = Everything()
-        before = index.clock.cursor.copy()
-        block = index.advance(most, until)
-        keyed = [index.keyed(side, int(before[side])) for side in range(2)]
-        selector.count_calm(before, index.clock, keyed, block.joined.size)
-        return block._replace(compared=block.joined.size)
+                        yield self._results(join, block)
 
     def _plan_ahead(self) -> int:
         """Return up to which time tuples can be processed; plan what they are compared with."""
@@ -115,10 +99,11 @@ class ExactJoin(Stage):
         self.comparing.look(coming, clocks)
         return self.comparing.until()
 
-    def _results(self, number: int, block: Found) -> Results:
-        join, worth = self.plan.joins[number], None
-        if self.comparing is not None:
-            worth = self.comparing.found(number, block.numbers)
+    def _results(self, join: JoinPlan, block: Found) -> Results:
+        if self.comparing is None:
+            return Results(join, self._logs(join), block.numbers, block.joined)
+        worth = self.comparing.importance(join, block.numbers)
+        self.comparing.emitted += block.joined.size, worth.sum()
         return Results(join, self._logs(join), block.numbers, block.joined, worth)
 
     def _set_sizes(self, position: int, count: int) -> NDArray[np.int64] | None:
