@@ -1,0 +1,148 @@
+"""Families: differential (operator against plain twin), property.
+
+Under a budget of comparisons the operator compares what its twin in ``bankfull.oracle.comparing``
+compares: the same results, comparisons and skipped pairs, and the same plan at every turn of a basic
+window, whatever the algorithm, the predicate, the search, the joins and the importance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from test_comparing import World, run
+
+from bankfull.adapt import ALGORITHMS
+from bankfull.core import Ledger
+from bankfull.core.comparing.comparing import Comparing
+from bankfull.oracle.comparing import TWINS, Arrival, JoinSpec, Rules, Trace, simulate
+
+#: Plans agree to this; what they decide is the same.
+CLOSE = 1e-9
+#: Seeds below belong to ``test_comparing.py``.
+FIRST, SEEDS = 100, 14
+
+
+class TwinWorld(World):
+    """A world whose tuples can have more values of importance than there are classes."""
+
+    def __init__(self, seed: int, algorithm: str) -> None:
+        super().__init__(seed, algorithm)
+        self.values = self.dice.choice([3, 3, 40])
+
+    def tables(self) -> dict[str, pa.Table]:
+        tables = super().tables()
+        if self.values > 3:
+            for name, table in tables.items():
+                worth = [1.0 + (7 * row * row) % self.values for row in range(table.num_rows)]
+                place = table.schema.get_field_index("worth")
+                tables[name] = table.set_column(place, "worth", pa.array(worth, pa.float64()))
+        return tables
+
+
+def arrivals(world: World) -> list[Arrival]:
+    """Return all tuples in canonical order, with a key for every join."""
+    column = {"keys": "k", "overlap": "s", "subset": "s", "similar": "w"}[world.kind]
+    read: Any = {"k": int, "s": frozenset, "w": dict}[column]
+    joins, tables = len(world.names) - 1, world.tables()
+    tuples = [
+        Arrival(stream, row["t"], number, (read(row[column]),) * joins, row["worth"])
+        for stream, name in enumerate(world.names)
+        for number, row in enumerate(tables[name].to_pylist())
+    ]
+    return sorted(tuples, key=lambda x: (x.time, x.stream, x.number))
+
+
+def twin(world: World) -> Trace:
+    """Let the twin do what the operator is asked for."""
+    query = world.query(world.per_unit)
+    assert query.shed is not None
+    joins = [
+        JoinSpec(
+            (world.names.index(join.streams[0]), world.names.index(join.streams[1])),
+            (join.windows[0].count, join.windows[1].count),  # type: ignore[union-attr]
+            join.predicate,
+            world.search,
+        )
+        for join in query.joins
+    ]
+    rules = Rules(
+        world.per_unit,
+        ALGORITHMS[world.algorithm][1],
+        world.basic,
+        world.period,
+        tuple(world.weighed),
+        query.shed.importance,
+        world.seed,
+    )
+    return simulate(arrivals(world), joins, rules, TWINS[world.algorithm])
+
+
+class Plans:
+    """The operator's plans, noted as they are made."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.made: list[dict[str, Any]] = []
+        monkeypatch.setattr(Comparing, "place", self._noting(Comparing.place))
+
+    def _noting(self, place: Any) -> Any:
+        def note(comparing: Comparing) -> None:
+            place(comparing)
+            self.made.append(
+                {
+                    "window": int(comparing.clock[0]),
+                    "whole": [one.whole.copy() for one in comparing.selectors],
+                    "kept": float(comparing.kept[0]),
+                    "left": comparing.left[:, 0].tolist(),
+                    "choices": [one.choice.copy() for one in comparing.selectors],
+                }
+            )
+
+        return note
+
+
+def check(world: World, trace: Trace, found: list[Any], ledger: Ledger, made: list[Any]) -> None:
+    """Compare plan by plan, then what came out and what was counted."""
+    told = f"seed {world.seed}, {[given for given in vars(world).items() if given[0] != 'rows']}"
+    assert [plan["window"] for plan in made] == [plan.window for plan in trace.plans], told
+    for ours, theirs in zip(made, trace.plans, strict=True):
+        when = f"basic window {theirs.window}, {told}"
+        assert abs(ours["kept"] - theirs.kept) <= CLOSE, when
+        for whole, mine, other in zip(ours["whole"], ours["choices"], theirs.choices, strict=True):
+            assert np.abs(whole - theirs.whole).max() <= CLOSE, when
+            assert np.abs(mine - np.array(other)).max() <= CLOSE, when
+        assert ours["left"] == theirs.left, when
+    expected = []
+    for number, (pairs, names) in enumerate(
+        zip(trace.results, itertools.pairwise(world.names), strict=True)
+    ):
+        for pair in pairs:
+            ids = dict(zip(names, pair, strict=True))
+            expected.append((f"j{number}", *(ids.get(name) for name in world.names)))
+        counts = ledger.joins[f"j{number}"]
+        assert counts.compared == trace.compared[number], told
+        skipped = ledger.skipped_by_stream[f"j{number}"]
+        assert [skipped[name] for name in names] == trace.skipped[number], told
+    assert sorted((one[:-2] for one in found), key=repr) == sorted(expected, key=repr), told
+    shed = [ledger.streams[name].shed for name in world.names]
+    assert shed == trace.dropped, told
+
+
+def test_every_algorithm_has_a_twin() -> None:
+    """An algorithm whose decisions nobody repeats naively is not tested."""
+    assert set(TWINS) == set(ALGORITHMS)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_differential_twin(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator plans, compares and skips what the twin does, however the input is cut."""
+    plans = Plans(monkeypatch)
+    for seed in range(FIRST, FIRST + SEEDS):
+        world = TwinWorld(seed, algorithm)
+        plans.made.clear()
+        found, ledger, _ = run(world, world.per_unit, random.Random(seed) if seed % 2 else None)
+        check(world, twin(world), found, ledger, plans.made)
