@@ -99,6 +99,7 @@ class Plans:
                     "kept": float(comparing.kept[0]),
                     "left": comparing.left[:, 0].tolist(),
                     "choices": [one.choice.copy() for one in comparing.selectors],
+                    "edges": [one.edges.copy() for one in comparing.selectors],
                 }
             )
 
@@ -112,9 +113,14 @@ def check(world: World, trace: Trace, found: list[Any], ledger: Ledger, made: li
     for ours, theirs in zip(made, trace.plans, strict=True):
         when = f"basic window {theirs.window}, {told}"
         assert abs(ours["kept"] - theirs.kept) <= CLOSE, when
-        for whole, mine, other in zip(ours["whole"], ours["choices"], theirs.choices, strict=True):
-            assert np.abs(whole - theirs.whole).max() <= CLOSE, when
-            assert np.abs(mine - np.array(other)).max() <= CLOSE, when
+        for number, choice in enumerate(theirs.choices):
+            assert np.abs(ours["whole"][number] - theirs.whole).max() <= CLOSE, when
+            apart = np.abs(ours["choices"][number] - np.array(choice))
+            # Of a basic window without tuples nothing is compared, whatever is chosen; there
+            # rounding decides whether that is all or nothing of it.
+            edges = ours["edges"][number]
+            apart[:, :, 1:] *= (edges[:, :-1] > edges[:, 1:])[:, None, :]
+            assert apart.max() <= CLOSE, when
         assert ours["left"] == theirs.left, when
     expected = []
     for number, (pairs, names) in enumerate(
@@ -125,8 +131,9 @@ def check(world: World, trace: Trace, found: list[Any], ledger: Ledger, made: li
             expected.append((f"j{number}", *(ids.get(name) for name in world.names)))
         counts = ledger.joins[f"j{number}"]
         assert counts.compared == trace.compared[number], told
-        skipped = ledger.skipped_by_stream[f"j{number}"]
-        assert [skipped[name] for name in names] == trace.skipped[number], told
+        if world.search != "hash":
+            skipped = ledger.skipped_by_stream[f"j{number}"]
+            assert [skipped[name] for name in names] == trace.skipped[number], told
     assert sorted((one[:-2] for one in found), key=repr) == sorted(expected, key=repr), told
     shed = [ledger.streams[name].shed for name in world.names]
     assert shed == trace.dropped, told
