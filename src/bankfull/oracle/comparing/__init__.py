@@ -1,12 +1,12 @@
 """A twin spends its comparisons as the definition reads: slow, obvious, blind to the operator.
 
-The operator under ``cpu=bf.comparisons(n)`` is compared with it, decision by decision, so they share
-no line: lists, dictionaries, loops over every stored tuple. ``simulate.py`` has the order of events,
-``selecting.py`` how a plan becomes ranges of tuples, ``searching.py`` what counts as a comparison,
-``learning.py`` what is remembered of it, and ``choices`` one file for every algorithm. To add one:
-a class with ``choose`` in a file there, and its name in ``TWINS``.
+The operator under ``cpu=bf.comparisons(n)`` is compared with it, decision by decision, so they
+share no line: lists, dictionaries, loops over every stored tuple. ``simulate.py`` has the order of
+events, ``selecting.py`` how a plan becomes ranges of tuples, ``searching.py`` what counts as a
+comparison, ``learning.py`` what is remembered of it, and ``choices`` one file for every algorithm.
+To add one: a class with ``choose`` in a file there, and its name in ``TWINS``.
 
-A budget of one comparison a unit of time, of which the second tuple needs two:
+One comparison may be made in ten units of time, and the last tuple has two partners:
 
 >>> from bankfull.spec import Equal
 >>> joins = [JoinSpec((0, 1), (9, 9), Equal((("k",),)), "scan")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -58,7 +59,7 @@ class Classes:
         own = math.log(x.importance)
         ordered = sorted(known)
         nearest = ordered[0]
-        for smaller, larger in zip(ordered, ordered[1:], strict=False):
+        for smaller, larger in itertools.pairwise(ordered):
             if own > (math.log(larger) + math.log(smaller)) / 2.0:
                 nearest = larger
         return known.index(nearest)

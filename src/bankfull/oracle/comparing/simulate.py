@@ -138,9 +138,7 @@ class _Operator:
 
     def _divide(self, total: int, works: list[Work]) -> list[int]:
         """Divide the comparisons over the joins by what they are expected to need."""
-        needed = [
-            one.planned(work) + 1.0 for one, work in zip(self.selected, works, strict=True)
-        ]
+        needed = [one.planned(work) + 1.0 for one, work in zip(self.selected, works, strict=True)]
         shares = [math.floor(total * own / sum(needed)) for own in needed]
         shares[0] += total - sum(shares)
         for one, share in zip(self.selected, shares, strict=True):
@@ -151,6 +149,4 @@ class _Operator:
 def _others(work: Work, whole: float) -> Work:
     """Return the work of all tuples that are not compared with everything."""
     arrivals = [[own * (1.0 - whole) for own in side] for side in work.arrivals]
-    return Work(
-        work.tuples, arrivals, work.seen, work.tried, work.in_chains, work.scanned
-    )
+    return Work(work.tuples, arrivals, work.seen, work.tried, work.in_chains, work.scanned)

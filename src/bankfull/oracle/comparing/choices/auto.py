@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from bankfull.oracle.comparing.work import Cells, Choice, Work, over_classes, over_windows
 
@@ -26,11 +27,11 @@ class Block:
     volumes: list[float]
     values: list[float]
 
-    @property
+    @cached_property
     def volume(self) -> float:
         return sum(self.volumes)
 
-    @property
+    @cached_property
     def ratio(self) -> float:
         """The value a comparison."""
         return sum(self.values) / self.volume if self.volume > 0.0 else math.inf
@@ -48,8 +49,7 @@ class Auto:
         chosen = [work.everything() for work in works]
         if sum(work.demand() for work in works) <= budget:
             return chosen
-        blocks = [block for k, work in enumerate(works) for block in _blocks(k, work)]
-        for block in sorted(blocks, key=lambda one: -one.ratio):
+        for block in _best_first(works):
             left = budget
             for a, volume in zip(block.places, block.volumes, strict=True):
                 if volume > 0.0:
@@ -60,6 +60,23 @@ class Auto:
                 left -= volume
             budget -= block.volume
         return chosen
+
+
+def ends_in_a_tie(works: list[Work], budget: float) -> bool:
+    """Tell whether the last comparisons go to one of several blocks that promise the same."""
+    ordered = [block for block in _best_first(works) if block.volume > 0.0]
+    for block in ordered:
+        if budget < block.volume:
+            ratio = block.ratio
+            equal = [math.isclose(one.ratio, ratio, rel_tol=1e-12) for one in ordered]
+            return sum(equal) > 1
+        budget -= block.volume
+    return False
+
+
+def _best_first(works: list[Work]) -> list[Block]:
+    blocks = [block for k, work in enumerate(works) for block in _blocks(k, work)]
+    return sorted(blocks, key=lambda one: -one.ratio)
 
 
 def _blocks(number: int, work: Work) -> list[Block]:
