@@ -47,8 +47,8 @@ class Learned:
     def learn(self, elapsed: int, meant: Cells, newest: dict[tuple[int, int], float]) -> None:
         """Take over what was counted since the plan before, so many basic windows ago.
 
-        ``meant`` are the tuples that others than the sampled were to be compared with, by basic
-        window; ``newest`` the share of the current one, whose tuples were not yet there.
+        ``meant`` are the tuples that others than the sampled were to be compared with, in every
+        basic window but the current one; ``newest`` is the share of that, which had yet to fill.
         """
         tally, passed = self.tally, min(elapsed, LONG)
         self.tally = Tally()
@@ -59,12 +59,14 @@ class Learned:
                 arrived = tally.arrived.get((j, z), 0)
                 side[z] = ((1.0 - last) * before + last * arrived) * quiet
         pairs: Cells = {}
-        for (j, z), arrived in tally.arrived.items():
-            others = arrived - tally.sampled.get((j, z), 0)
-            pairs[j, z, 0] = others * (newest[j, z] * self.half_full(j))
-            for (side, kind, a), tuples in meant.items():
-                if (side, kind) == (j, z) and a > 0:
-                    pairs[j, z, a] = others * tuples
+        others = {
+            who: arrived - tally.sampled.get(who, 0) for who, arrived in tally.arrived.items()
+        }
+        for (j, z), number in others.items():
+            pairs[j, z, 0] = number * (newest[j, z] * self.half_full(j))
+        for (j, z, a), tuples in meant.items():
+            if (j, z) in others:
+                pairs[j, z, a] = others[j, z] * tuples
         for into, fresh in (
             (self.seen.pairs, tally.seen.pairs),
             (self.seen.steps, tally.seen.steps),

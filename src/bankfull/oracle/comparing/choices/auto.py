@@ -46,10 +46,14 @@ class Auto:
 
     def choose(self, works: list[Work], budget: float) -> list[Choice]:
         """Return what each join compares."""
-        chosen = [work.everything() for work in works]
         if sum(work.demand() for work in works) <= budget:
-            return chosen
-        for block in _best_first(works):
+            return [work.everything() for work in works]
+        return self.take(best_first(works), works, budget)
+
+    def take(self, ordered: list[Block], works: list[Work], budget: float) -> list[Choice]:
+        """Take blocks in this order, the last one in part, its newest tuples."""
+        chosen = [work.everything() for work in works]
+        for block in ordered:
             left = budget
             for a, volume in zip(block.places, block.volumes, strict=True):
                 if volume > 0.0:
@@ -62,21 +66,20 @@ class Auto:
         return chosen
 
 
-def ends_in_a_tie(works: list[Work], budget: float) -> bool:
-    """Tell whether the last comparisons go to one of several blocks that promise the same."""
-    ordered = [block for block in _best_first(works) if block.volume > 0.0]
-    for block in ordered:
-        if budget < block.volume:
-            ratio = block.ratio
-            equal = [math.isclose(one.ratio, ratio, rel_tol=1e-12) for one in ordered]
-            return sum(equal) > 1
-        budget -= block.volume
-    return False
-
-
-def _best_first(works: list[Work]) -> list[Block]:
+def best_first(works: list[Work]) -> list[Block]:
+    """Return the blocks of all joins by their ratio; equal ones in the order of their places."""
     blocks = [block for k, work in enumerate(works) for block in _blocks(k, work)]
     return sorted(blocks, key=lambda one: -one.ratio)
+
+
+def ends_in_a_tie(ordered: list[Block], budget: float) -> bool:
+    """Tell whether the last comparisons go to one of several blocks that promise the same."""
+    sized = [block for block in ordered if block.volume > 0.0]
+    for block in sized:
+        if budget < block.volume:
+            return sum(math.isclose(one.ratio, block.ratio, rel_tol=1e-12) for one in sized) > 1
+        budget -= block.volume
+    return False
 
 
 def _blocks(number: int, work: Work) -> list[Block]:
@@ -129,10 +132,11 @@ def _expected(work: Work) -> tuple[Choice, Choice]:
                 into[cell] = into.get(cell, 0.0) + amount
     worth = _by_place_and_class(work, pairs, found)
     best = max(one for side in worth for row in side for one in row)
-    for side in worth:
-        for row in side:
-            for a in range(work.windows):
-                row[a] += (best + 1.0) * 1e-9 * (work.windows - a)
+    newer = [(best + 1.0) * 1e-9 * left for left in range(work.windows, 0, -1)]
+    worth = [
+        [[own + more for own, more in zip(row, newer, strict=True)] for row in side]
+        for side in worth
+    ]
     if work.scanned:
         return worth, work.everything()
     return worth, _by_place_and_class(work, work.seen.pairs, work.seen.steps)
