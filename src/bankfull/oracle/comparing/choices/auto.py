@@ -1,0 +1,181 @@
+"""Units of work of all joins, those with the most expected worth a comparison first.
+
+A unit is a class of tuples against a basic window of a stream. What it is expected to return a pair
+is that of its basic window, times how much better its class did than expected of any class.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from bankfull.oracle.comparing.work import Cells, Choice, Work, over_classes, over_windows
+
+#: So many results weigh as much as what is assumed without any.
+FEW = 8.0
+
+
+@dataclass
+class Block:
+    """Units that are taken together: basic windows ``places`` of one side, for one class."""
+
+    join: int
+    j: int
+    z: int
+    places: list[int]
+    volumes: list[float]
+    values: list[float]
+
+    @cached_property
+    def volume(self) -> float:
+        return sum(self.volumes)
+
+    @cached_property
+    def ratio(self) -> float:
+        """The value a comparison."""
+        return sum(self.values) / self.volume if self.volume > 0.0 else math.inf
+
+
+class Auto:
+    """Tell classes apart by size and by importance."""
+
+    by_size = True
+    by_importance = True
+    drops = False
+
+    def choose(self, works: list[Work], budget: float) -> list[Choice]:
+        """Return what each join compares."""
+        if sum(work.demand() for work in works) <= budget:
+            return [work.everything() for work in works]
+        return self.take(best_first(works), works, budget)
+
+    def take(self, ordered: list[Block], works: list[Work], budget: float) -> list[Choice]:
+        """Take blocks in this order, the last one in part, its newest tuples."""
+        chosen = [work.everything() for work in works]
+        for block in ordered:
+            left = budget
+            for a, volume in zip(block.places, block.volumes, strict=True):
+                if volume > 0.0:
+                    share = round(min(1.0, max(0.0, left / volume)), 12)
+                else:
+                    share = 1.0 if left > 0.0 or block.volume <= max(budget, 0.0) else 0.0
+                chosen[block.join][block.j][block.z][a] = share
+                left -= volume
+            budget -= block.volume
+        return chosen
+
+
+def best_first(works: list[Work]) -> list[Block]:
+    """Return the blocks of all joins by their ratio; equal ones in the order of their places."""
+    blocks = [block for k, work in enumerate(works) for block in _blocks(k, work)]
+    return sorted(blocks, key=lambda one: -one.ratio)
+
+
+def ends_in_a_tie(ordered: list[Block], budget: float) -> bool:
+    """Tell whether the last comparisons go to one of several blocks that promise the same."""
+    sized = [block for block in ordered if block.volume > 0.0]
+    for block in sized:
+        if budget < block.volume:
+            return sum(math.isclose(one.ratio, block.ratio, rel_tol=1e-12) for one in sized) > 1
+        budget -= block.volume
+    return False
+
+
+def _blocks(number: int, work: Work) -> list[Block]:
+    """Return a block for every unit, or larger ones where a chain leads from one to the next.
+
+    Classes of which no tuple is expected take no comparisons, and are left out.
+    """
+    worth, steps = _expected(work)
+    blocks = []
+    for j in range(2):
+        for z in range(work.kinds):
+            if work.arrivals[j][z] <= 0.0:
+                continue
+            row = []
+            for a in range(work.windows):
+                pairs = work.arrivals[j][z] * work.tuples[j][a]
+                volume, value = pairs * steps[j][z][a], pairs * worth[j][z][a]
+                row.append(Block(number, j, z, [a], [volume], [value]))
+            blocks += _chained(row) if work.in_chains else row
+    return blocks
+
+
+def _chained(row: list[Block]) -> list[Block]:
+    """Join neighbours until the ratio falls from one block to the next, oldest last."""
+    for k in range(len(row) - 1):
+        before, after = row[k], row[k + 1]
+        # The comparison of ratios without a division, as volumes may be zero.
+        if sum(after.values) * before.volume >= sum(before.values) * after.volume:
+            both = Block(
+                before.join,
+                before.j,
+                before.z,
+                before.places + after.places,
+                before.volumes + after.volumes,
+                before.values + after.values,
+            )
+            return _chained([*row[:k], both, *row[k + 2 :]])
+    return row
+
+
+def _expected(work: Work) -> tuple[Choice, Choice]:
+    """Return worth and comparisons a pair, ``[j][z][a]``; of equals the newer are worth more.
+
+    Tuples that followed a chain noted nothing, so only those that saw everything count there.
+    """
+    pairs, found = dict(work.seen.pairs), dict(work.seen.worth)
+    if not work.in_chains:
+        for into, more in ((pairs, work.tried.pairs), (found, work.tried.worth)):
+            for cell, amount in more.items():
+                into[cell] = into.get(cell, 0.0) + amount
+    worth = _by_place_and_class(work, pairs, found)
+    best = max(one for side in worth for row in side for one in row)
+    newer = [(best + 1.0) * 1e-9 * left for left in range(work.windows, 0, -1)]
+    worth = [
+        [[own + more for own, more in zip(row, newer, strict=True)] for row in side]
+        for side in worth
+    ]
+    if work.scanned:
+        return worth, work.everything()
+    return worth, _by_place_and_class(work, work.seen.pairs, work.seen.steps)
+
+
+def _by_place_and_class(work: Work, pairs: Cells, amount: Cells) -> Choice:
+    """Return the amount a pair of every unit, drawn towards what is known of more pairs."""
+    cells = [own for own in amount.values() if own > 0.0]
+    total = sum(cells)
+    prior = 1e-12
+    if total > 0.0:
+        prior = max(FEW * min(total / len(cells), 1.0), 1e-12)
+    product = []
+    for j in range(2):
+        place = _by_place(over_classes(pairs, j, work.windows),
+                          over_classes(amount, j, work.windows))  # fmt: skip
+        returned = over_windows(amount, j, work.kinds)
+        expected = over_windows(
+            {cell: at * place[cell[2]] for cell, at in pairs.items() if cell[0] == j}, j, work.kinds
+        )
+        better = [
+            (own + prior) / (thought + prior)
+            for own, thought in zip(returned, expected, strict=True)
+        ]
+        product.append([[one * of_class for one in place] for of_class in better])
+    return product
+
+
+def _by_place(pairs: list[float], amount: list[float]) -> list[float]:
+    """Return the amount a pair of every basic window: drawn to its neighbours, they to the mean."""
+    mean = sum(amount) / max(sum(pairs), 1e-300)
+    few = FEW / max(mean, 1e-300) if mean > 0.0 else 1.0
+    place = []
+    for a in range(len(pairs)):
+        near_pairs, near = pairs[a], amount[a]
+        for beside in (a - 1, a + 1):
+            if 0 <= beside < len(pairs):
+                near_pairs += 0.5 * pairs[beside]
+                near += 0.5 * amount[beside]
+        smooth = (near + few * mean) / (near_pairs + few)
+        place.append((amount[a] + few * smooth) / (pairs[a] + few))
+    return place

@@ -1,0 +1,33 @@
+"""The window that returns more first, and the other with what is left (Algorithm 4)."""
+
+from __future__ import annotations
+
+from bankfull.oracle.comparing.choices.parts import best_first, fill, fraction, results_a_pair
+from bankfull.oracle.comparing.work import Choice, Work
+
+
+class Direction:
+    """Tell no classes apart."""
+
+    by_size = False
+    by_importance = False
+    drops = False
+
+    def choose(self, works: list[Work], budget: float) -> list[Choice]:
+        """Return what each join compares."""
+        r = fraction(works, budget)
+        chosen = []
+        for work in works:
+            parts = self._parts(work, r)
+            chosen.append([[fill(work.tuples[j], best_first(work, j), parts[j])] for j in range(2)])
+        return chosen
+
+    def _parts(self, work: Work, r: float) -> tuple[float, float]:
+        """Return r1 and r2, such that ``r (D1 + D2) = r1 D1 + r2 D2`` with the demands D."""
+        first, second = work.demand_of(0), work.demand_of(1)
+        if first <= 0.0 or second <= 0.0:
+            return r, r
+        o = [sum(results_a_pair(work, j)) / work.windows for j in range(2)]
+        total = r * (first + second)
+        r1 = min(1.0, total / first) if o[0] >= o[1] else max(0.0, (total - second) / first)
+        return r1, min(1.0, max(0.0, (total - r1 * first) / second))

@@ -1,0 +1,175 @@
+"""The selection of one join: how a plan becomes ranges of tuples, and how they are compared."""
+
+from __future__ import annotations
+
+import math
+
+from bankfull.oracle.comparing.learning import Learned
+from bankfull.oracle.comparing.searching import Search, search
+from bankfull.oracle.comparing.tuples import Arrival, JoinSpec, Rules
+from bankfull.oracle.comparing.work import Cells, Choice, Work
+from bankfull.oracle.shedding.draws import uniform
+
+#: Tuples from one number to before another, newest last.
+Range = tuple[int, int]
+
+
+class Selected:
+    """What one join compares; ``stored`` has the tuples of all streams that came so far.
+
+    Basic window 0 is that of the present time, and they are cut by the tuples' own times. The
+    choice says how much of each is compared, its newest tuples; of the current one, which fills up
+    while the plan holds, the newest of those that are there when a tuple comes.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        join: JoinSpec,
+        rules: Rules,
+        kinds: int,
+        stored: list[list[Arrival]],
+        dropped: set[tuple[int, int]],
+    ) -> None:
+        self.number, self.join, self.rules, self.kinds = number, join, rules, kinds
+        self.stored = [stored[stream] for stream in join.streams]
+        self.dropped = dropped
+        self.windows = 1 + max(math.ceil(span / rules.basic) for span in join.spans)
+        self.learned = Learned(kinds, rules)
+        self.choice: Choice = [[[1.0] * self.windows] * kinds for _ in range(2)]
+        self.whole = 1.0
+        #: Comparisons that may still be made in this period.
+        self.left = 0
+        self.edges: list[list[int]] = [[0] * self.windows for _ in range(2)]
+        self.meant: Cells = {}
+        self.compared = 0
+        self.skipped = [0, 0]
+        self.results: list[tuple[int, int]] = []
+
+    def learn(self, elapsed: int) -> None:
+        """Take over what was seen since the plan before."""
+        newest = {(j, z): self.choice[j][z][0] for j in range(2) for z in range(self.kinds)}
+        self.learned.learn(elapsed, self.meant, newest)
+
+    def work(self, time: int) -> Work:
+        """Cut the windows as they are at ``time``, that of the next tuple."""
+        tuples = []
+        for j in range(2):
+            begin = time // self.rules.basic * self.rules.basic
+            for a in range(self.windows):
+                since = max(begin - a * self.rules.basic, time - self.join.spans[j])
+                self.edges[j][a] = sum(1 for u in self.stored[j] if u.time < since)
+            lengths = [self.edges[j][a - 1] - self.edges[j][a] for a in range(1, self.windows)]
+            tuples.append([self.learned.half_full(j), *map(float, lengths)])
+        return Work(
+            tuples,
+            [list(side) for side in self.learned.arrivals],
+            self.learned.seen,
+            self.learned.tried,
+            in_chains=self.join.search == "hash",
+            scanned=self.join.search == "scan",
+        )
+
+    def choose(self, choice: Choice) -> None:
+        """Compare so much of every basic window from now on."""
+        self.choice, self.meant = choice, {}
+        for j in range(2):
+            for a in range(1, self.windows):
+                length = self.edges[j][a - 1] - self.edges[j][a]
+                for z in range(self.kinds):
+                    if length:
+                        self.meant[j, z, a] = math.floor(choice[j][z][a] * length + 0.5)
+
+    def planned(self, work: Work) -> float:
+        """Return the comparisons that are expected until the next plan."""
+        total = 0.0
+        for j in range(2):
+            cost = work.cost(j)
+            for z in range(self.kinds):
+                if work.arrivals[j][z] > 0.0:
+                    for a in range(self.windows):
+                        each = work.arrivals[j][z] * (work.tuples[j][a] * cost[a])
+                        share = self.whole + (1.0 - self.whole) * self.choice[j][z][a]
+                        total += each * share
+        return total
+
+    # ------------------------------------------------------------------------------ one tuple
+
+    def compare(self, x: Arrival, z: int) -> None:
+        """Compare a tuple of class z with the other stream, and count what came of it."""
+        side = self.join.streams.index(x.stream)
+        j = 1 - side
+        oldest = x.time - self.join.spans[j]
+        low = sum(1 for u in self.stored[j] if u.time < oldest)
+        whole = uniform(self.rules.seed + side, x.number) < self.whole
+        ranges = self._basic_windows(j) if whole else self._chosen(j, z)
+        searches: list[Search] = []
+        left = self.left
+        for first, last in ranges:
+            part = [self._keyed(u) for u in reversed(self.stored[j][max(first, low) : last])]
+            came = search(self.join, side, x.keys[self.number], part, left)
+            if self.join.search == "hash" and any(before.exhausted for before in searches):
+                # A chain is followed from new to old, so it ends where it ended.
+                came = Search(exhausted=bool(part))
+            searches.append(came)
+            left -= came.compared
+        self._count(x, z, j, whole, searches, len(self.stored[j]) - low)
+
+    def _keyed(self, u: Arrival) -> tuple[Arrival, object]:
+        return u, None if (u.stream, u.number) in self.dropped else u.keys[self.number]
+
+    def _basic_windows(self, j: int) -> list[Range]:
+        """Return all basic windows of a side, newest first."""
+        ends = [len(self.stored[j]), *self.edges[j]]
+        return [(self.edges[j][a], ends[a]) for a in range(self.windows)]
+
+    def _chosen(self, j: int, z: int) -> list[Range]:
+        """Return the parts that a tuple of class z is compared with, newest first.
+
+        Parts that touch are one. A chain must be followed from its newest tuple.
+        """
+        here, share = len(self.stored[j]), self.choice[j][z][0]
+        newest = self.edges[j][0] if share >= 1.0 else here - int(share * (here - self.edges[j][0]))
+        ranges = [(newest, here)]
+        for a in range(1, self.windows):
+            last = self.edges[j][a - 1]
+            first = last - int(self.meant.get((j, z, a), 0))
+            if first == last:
+                continue
+            if ranges[-1][0] == last and (len(ranges) > 1 or share >= 1.0):
+                ranges[-1] = (first, ranges[-1][1])
+            else:
+                ranges.append((first, last))
+        return [(ranges[-1][0], here)] if self.join.search == "hash" else ranges
+
+    def _count(
+        self, x: Arrival, z: int, j: int, whole: bool, searches: list[Search], window: int
+    ) -> None:
+        compared = sum(came.compared for came in searches)
+        self.left -= compared
+        self.compared += compared
+        self.skipped[j] += window - sum(came.looked_at for came in searches)
+        found = [u for came in searches for u in came.found]
+        for u in found:
+            pair = (x.number, u.number) if j == 1 else (u.number, x.number)
+            self.results.append(pair)
+        tally = self.learned.tally
+        _add(tally.arrived, (j, z), 1)
+        if any(came.exhausted for came in searches):
+            return  # what it would have found is not known
+        if whole:
+            _add(tally.sampled, (j, z), 1)
+            for a, came in enumerate(searches):
+                _add(tally.seen.pairs, (j, z, a), came.looked_at)
+                _add(tally.seen.steps, (j, z, a), came.compared)
+        elif self.join.search == "hash":
+            return
+        for u in found:
+            cell = j, z, x.time // self.rules.basic - u.time // self.rules.basic
+            worth = self.rules.worth(x, u)
+            _add(tally.seen.found if whole else tally.tried_found, cell, 1)
+            _add(tally.seen.worth if whole else tally.tried_worth, cell, worth)
+
+
+def _add(counts: dict, key: tuple[int, ...], amount: float) -> None:  # type: ignore[type-arg]
+    counts[key] = counts.get(key, 0) + amount

@@ -1,0 +1,152 @@
+"""The order of events under a budget of comparisons, one tuple after the other.
+
+The turn of tuple x of stream s at time t:
+
+1. *Plan*, if x is the first tuple of its basic window: every join takes over what it has seen, the
+   budget of the period (or what the plan before left of it) is divided by what is expected to be
+   needed, and an algorithm chooses what is compared.
+2. *Drop*: where tuples are dropped, x is if its draw with seed + 7 + s is not below the share kept.
+   It is stored, as the place of all others depends on it, but never found.
+3. *Compare*, for every join of s, in query order: with the whole window if its draw with the seed
+   and its side is below the share that is sampled, or else with what is chosen for its class.
+4. *Store* x.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bankfull.oracle.comparing.choices import Algorithm
+from bankfull.oracle.comparing.classes import Classes
+from bankfull.oracle.comparing.selecting import Selected
+from bankfull.oracle.comparing.tuples import Arrival, JoinSpec, Rules
+from bankfull.oracle.comparing.work import Choice, Work
+from bankfull.oracle.shedding.draws import uniform
+
+#: No smaller share of all pairs than this is aimed at by dropping.
+LEAST = 1e-6
+
+
+@dataclass
+class Plan:
+    """A plan: for which basic window, what may be compared, and what is, by join.
+
+    ``whole`` is the share of tuples that are compared with everything, ``kept`` the share that is
+    not dropped, ``left`` what each join may still compare in the period.
+    """
+
+    window: int
+    whole: float
+    kept: float
+    left: list[int]
+    choices: list[Choice]
+
+
+@dataclass
+class Trace:
+    """All that happened. ``results[k]`` are the numbers of both members, in the join's order.
+
+    ``skipped[k][i]`` are pairs of the window of its i-th stream that were not looked at.
+    """
+
+    results: list[list[tuple[int, int]]]
+    compared: list[int]
+    skipped: list[list[int]]
+    dropped: list[int]
+    plans: list[Plan] = field(default_factory=list)
+
+
+def simulate(
+    arrivals: Sequence[Arrival], joins: Sequence[JoinSpec], rules: Rules, algorithm: Algorithm
+) -> Trace:
+    """Join within a budget of comparisons. Arrivals come in canonical order."""
+    places = [(x.time, x.stream, x.number) for x in arrivals]
+    assert places == sorted(places), "arrivals must come in canonical order"
+    operator = _Operator(joins, rules, algorithm)
+    for x in arrivals:
+        operator.turn(x)
+    selected = operator.selected
+    return Trace(
+        [sorted(one.results) for one in selected],
+        [one.compared for one in selected],
+        [one.skipped for one in selected],
+        [sum(stream == k for stream, _ in operator.dropped) for k in range(len(rules.weighed))],
+        operator.plans,
+    )
+
+
+class _Operator:
+    def __init__(self, joins: Sequence[JoinSpec], rules: Rules, algorithm: Algorithm) -> None:
+        self.rules, self.algorithm = rules, algorithm
+        self.stored: list[list[Arrival]] = [[] for _ in rules.weighed]
+        self.dropped: set[tuple[int, int]] = set()
+        self.classes = Classes(joins, rules, algorithm.by_size, algorithm.by_importance)
+        self.selected = [
+            Selected(k, join, rules, self.classes.count, self.stored, self.dropped)
+            for k, join in enumerate(joins)
+        ]
+        self.kept = 1.0
+        self.period: int | None = None
+        self.plans: list[Plan] = []
+
+    def turn(self, x: Arrival) -> None:
+        window = x.time // self.rules.basic
+        if not self.plans or self.plans[-1].window != window:
+            self._plan(x.time, window)
+        z = self.classes.of(x)
+        if self.kept < 1.0 and uniform(self.rules.seed + 7 + x.stream, x.number) >= self.kept:
+            self.dropped.add((x.stream, x.number))
+        else:
+            for one in self.selected:
+                if x.stream in one.join.streams:
+                    one.compare(x, z)
+        assert len(self.stored[x.stream]) == x.number
+        self.stored[x.stream].append(x)
+
+    def _plan(self, time: int, window: int) -> None:
+        """Plan for a basic window; ``time`` is that of its first tuple."""
+        rules = self.rules
+        total = sum(one.left for one in self.selected)
+        if self.period != time // rules.period:
+            self.period, total = time // rules.period, int(rules.per_unit * rules.period)
+        elapsed = window - self.plans[-1].window if self.plans else 1
+        for one in self.selected:
+            one.learn(elapsed)
+        works = [one.work(time) for one in self.selected]
+        # What there would be to compare if nothing had been dropped.
+        demand = sum(work.demand() for work in works) / self.kept**2
+        # As much as the basic windows that are left of the period have each.
+        rest = rules.period - window * rules.basic % rules.period
+        budget = total * rules.basic / max(rest, rules.basic)
+        part = min(1.0, budget / demand) if demand > 0.0 else 1.0
+        whole = 1.0
+        if self.algorithm.drops:
+            # A share k of both streams has k times k of the pairs.
+            self.kept = math.sqrt(max(part, LEAST))
+            choices = self.algorithm.choose(works, budget)
+        else:
+            whole = rules.sample * part
+            others = [_others(work, whole) for work in works]
+            choices = self.algorithm.choose(others, max(0.0, budget - whole * demand))
+        for one, choice in zip(self.selected, choices, strict=True):
+            one.whole = whole
+            one.choose(choice)
+        left = self._divide(total, works)
+        self.plans.append(Plan(window, whole, self.kept, left, choices))
+
+    def _divide(self, total: int, works: list[Work]) -> list[int]:
+        """Divide the comparisons over the joins by what they are expected to need."""
+        needed = [one.planned(work) + 1.0 for one, work in zip(self.selected, works, strict=True)]
+        shares = [math.floor(total * own / sum(needed)) for own in needed]
+        shares[0] += total - sum(shares)
+        for one, share in zip(self.selected, shares, strict=True):
+            one.left = share
+        return shares
+
+
+def _others(work: Work, whole: float) -> Work:
+    """Return the work of all tuples that are not compared with everything."""
+    arrivals = [[own * (1.0 - whole) for own in side] for side in work.arrivals]
+    return Work(work.tuples, arrivals, work.seen, work.tried, work.in_chains, work.scanned)
