@@ -182,10 +182,8 @@ def check(world: World, trace: Trace, found: list[Any], ledger: Ledger, made: li
             expected.append((f"j{number}", *(ids.get(name) for name in world.names)))
         counts = ledger.joins[f"j{number}"]
         assert counts.compared == trace.compared[number], told
-        # A hash search that runs out of comparisons counts what it has not looked at too often.
-        if world.search != "hash":
-            skipped = ledger.skipped_by_stream[f"j{number}"]
-            assert [skipped[name] for name in names] == trace.skipped[number], told
+        skipped = ledger.skipped_by_stream[f"j{number}"]
+        assert [skipped[name] for name in names] == trace.skipped[number], told
     assert sorted((one[:-2] for one in found), key=repr) == sorted(expected, key=repr), told
     shed = [ledger.streams[name].shed for name in world.names]
     assert shed == trace.dropped, told
@@ -271,7 +269,7 @@ def test_the_constraint_holds_after_every_plan(name: str, monkeypatch: pytest.Mo
         return choices
 
     monkeypatch.setattr(type(algorithm), "choose", checked)
-    for seed in range(4):
+    for seed in range(8):
         world = TwinWorld(seed, name)
         run(world, world.per_unit, None)
-    assert planned > 50
+    assert planned > 10

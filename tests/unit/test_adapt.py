@@ -13,7 +13,7 @@ import pytest
 from ortools.linear_solver import pywraplp
 
 from bankfull.adapt import ALGORITHMS, Auto, Direction, Utility, auto, utility
-from bankfull.adapt.parts import best_first, fraction, results_a_pair
+from bankfull.adapt.parts import best_first, fraction, mean_results, results_a_pair
 from bankfull.core.comparing.work import Float64, Work
 from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, WORTH
 
@@ -110,7 +110,7 @@ def test_direction_fills_the_better_window_first() -> None:
     """The other window is searched only where the better one is compared whole."""
     for seed in SEEDS:
         work = work_of(seed, scanned=True, kinds=1)
-        returns = results_a_pair(work).mean(axis=1)
+        returns = mean_results(work)
         better = 0 if returns[0] >= returns[1] else 1
         if (work.arrivals.sum(axis=1) * work.tuples.sum(axis=1) <= 0.0).any():
             continue
@@ -174,7 +174,7 @@ def test_oracle_packed_classes() -> None:
     for seed in SEEDS:
         work = work_of(seed, scanned=True)
         returned, order = results_a_pair(work), best_first(work)
-        mean = returned.mean(axis=1)
+        mean = mean_results(work)
         if (mean <= 0.0).any():
             continue
         pairs = work.seen[..., PAIRS].sum(axis=2)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.core.comparing.work import Float64, Work
-from bankfull.kernels.probes.selection import PAIRS, STEPS, WORTH
+from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, WORTH
 
 #: Results (in worth of a mean one) at which a basic window's own count and its neighbours' weigh
 #: the same, and at which a class's own and that of all do.
@@ -40,29 +40,35 @@ class Units(NamedTuple):
 def units(work: Work) -> Units:
     """Return what comparing every unit takes and is expected to return."""
     seen, pairs = work.seen, work.seen[..., PAIRS]
-    everyone = pairs if work.in_chains else pairs + work.tried[..., 0]
-    found = seen[..., WORTH] if work.in_chains else seen[..., WORTH] + work.tried[..., 2]
-    worth = _by_place_and_class(everyone, found)
-    steps = np.ones_like(pairs) if work.scanned else _by_place_and_class(pairs, seen[..., STEPS])
+    others = np.zeros_like(work.tried) if work.in_chains else work.tried
+    worth = _by_place_and_class(
+        pairs + others[..., 0], seen[..., WORTH] + others[..., 2], seen[..., FOUND] + others[..., 1]
+    )
+    steps = np.ones_like(pairs)
+    if not work.scanned:
+        steps = _by_place_and_class(pairs, seen[..., STEPS], seen[..., STEPS])
     # Of units that promise the same the newer come first: nothing is known of them at the start.
     windows = pairs.shape[2]
-    worth = worth + (worth.max(initial=0.0) + 1.0) * 1e-9 * np.arange(windows, 0, -1)
+    worth = worth + (worth.max(initial=0.0) or 1.0) * 1e-9 * np.arange(windows, 0, -1)
     number = work.arrivals[:, :, None] * work.tuples[:, None, :]
     return Units(number * steps, number * worth)
 
 
-def _by_place_and_class(pairs: Float64, amount: Float64) -> Float64:
-    """Return an amount a pair of every unit: by its basic window, times that of its class."""
+def _by_place_and_class(pairs: Float64, amount: Float64, number: Float64) -> Float64:
+    """Return an amount a pair of every unit: by its basic window, times that of its class.
+
+    ``number`` is how many results it is of, which says how certain it is.
+    """
     at, of = pairs.sum(axis=1), amount.sum(axis=1)
-    mean = of.sum(axis=1, keepdims=True) / np.maximum(at.sum(axis=1, keepdims=True), 1e-300)
-    few = _FEW / np.maximum(mean, 1e-300) * (mean > 0.0) + (mean <= 0.0)
+    seen = at.sum(axis=1, keepdims=True)
+    found, total = number.sum(axis=(1, 2))[:, None], of.sum(axis=1, keepdims=True)
+    mean = total / np.maximum(seen, 1e-300)
+    few = np.where(found > 0.0, _FEW * seen / np.maximum(found, 1e-300), 1.0)
     near_at, near = _with_neighbours(at), _with_neighbours(of)
     smooth = (near + few * mean) / (near_at + few)
     place = (of + few * smooth) / (at + few)
     expected = (pairs * place[:, None, :]).sum(axis=2)
-    scale = _FEW * np.where(of.sum() > 0.0, 1.0, 0.0)
-    unit = amount.sum() / max(amount[amount > 0.0].size, 1)  # so that worth has no unit
-    prior = max(scale * min(unit, 1.0), 1e-12)
+    prior = np.where(total > 0.0, _FEW * total / np.maximum(found, 1e-300), 1.0)
     of_class = (amount.sum(axis=2) + prior) / (expected + prior)
     product: Float64 = place[:, None, :] * of_class[:, :, None]
     return product
@@ -104,7 +110,8 @@ def packed(volumes: Float64, values: Float64, budget: float) -> Float64:
     [1.0, 1.0, 0.5]
     """
     ratio = np.where(volumes > 0.0, values / np.maximum(volumes, 1e-300), np.inf)
-    order = np.argsort(-ratio, kind="stable")
+    mantissa, exponent = np.frexp(ratio)  # sums that differ by their rounding alone are equal
+    order = np.argsort(-np.ldexp(np.round(mantissa, 12), exponent), kind="stable")
     sizes = volumes[order]
     before = np.cumsum(sizes) - sizes
     taken = np.empty(len(volumes))

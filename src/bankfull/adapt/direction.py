@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bankfull.adapt.parts import best_first, filled, fraction, results_a_pair
+from bankfull.adapt.parts import best_first, filled, fraction, mean_results
 from bankfull.core.comparing.work import Float64, Work
 
 
@@ -25,7 +25,7 @@ def directed(r: float, demand: Float64, returns: Float64) -> tuple[float, float]
     (0.0, 1.0)
     """
     first, second = float(demand[0]), float(demand[1])
-    if first <= 0.0 or second <= 0.0:
+    if r >= 1.0 or first <= 0.0 or second <= 0.0:
         return r, r
     total = r * (first + second)
     if returns[0] >= returns[1]:
@@ -48,7 +48,7 @@ class Direction:
         chosen = []
         for work in works:
             demand = work.arrivals.sum(axis=1) * (work.cost() * work.tuples).sum(axis=1)
-            parts = np.array([directed(r, demand, results_a_pair(work).mean(axis=1))]).T
+            parts = np.array([directed(r, demand, mean_results(work))]).T
             parts = np.broadcast_to(parts, work.arrivals.shape)
             chosen.append(filled(work, best_first(work), parts))
         return chosen

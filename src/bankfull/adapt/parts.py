@@ -36,6 +36,12 @@ def results_a_pair(work: Work) -> Float64:
     return found / np.maximum(pairs, 1.0)  # type: ignore[no-any-return]
 
 
+def mean_results(work: Work) -> Float64:
+    """Return the results that a comparison with any tuple of each window has had."""
+    pairs, found = work.seen[..., PAIRS].sum(axis=(1, 2)), work.seen[..., FOUND].sum(axis=(1, 2))
+    return found / np.maximum(pairs, 1.0)  # type: ignore[no-any-return]
+
+
 def filled(work: Work, order: NDArray[np.int64], parts: Float64) -> Float64:
     """Return the shares ``[j, z, a]`` that compare a part ``[j, z]`` of the tuples of each window.
 

@@ -1,10 +1,12 @@
 """Compare those tuples with most of the windows that bring the most worth.
 
 Reference: Gedik, Wu, Yu, Liu, *CPU Load Shedding for Binary Stream Joins*, Algorithm 5: units of
-work (a class of tuples against a basic window) are packed by worth a comparison, from a heap that
+work (a class of tuples against a basic window) are packed by worth a pair, from a heap that
 holds the next unit of every class and window.
 Deviations: the volume of a unit has the frequency of the class in the stream that arrives, which is
-the opposite one. The order of basic windows is that of results a pair, for all classes of a window.
+the opposite one. Where an index takes more comparisons for some pairs than for others, that is not
+seen, as the paper counts pairs; ``auto`` does see it. The order of basic windows is that of results
+a pair, for all classes of a window.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bankfull.adapt.parts import best_first, filled, results_a_pair
+from bankfull.adapt.parts import best_first, filled, mean_results, results_a_pair
 from bankfull.core.comparing.work import Float64, Work
 from bankfull.kernels.probes.selection import PAIRS, WORTH
 
@@ -26,7 +28,7 @@ def packed(work: Work, budget: float) -> Float64:
     pairs, worth = work.seen[..., PAIRS].sum(axis=2), work.seen[..., WORTH].sum(axis=2)
     each = worth / np.maximum(pairs, 1.0)
     total = work.tuples.sum(axis=1)
-    mean = returned.mean(axis=1)
+    mean = mean_results(work)
 
     def value(j: int, z: int, place: int) -> float:
         shape = returned[j, order[j, place]] / mean[j] if mean[j] > 0.0 else 1.0

@@ -171,7 +171,7 @@ class Comparing:
 
     def _plan(self, works: list[Work], total: int, time: int) -> None:
         rules, algorithm = self.rules, self.rules.algorithm
-        demand = sum(work.demand() for work in works) / float(self.kept[0]) ** 2
+        demand = sum(work.demand() for work in works)
         if rules.per_unit:
             rest = rules.period - time // rules.basic * rules.basic % rules.period
             budget = float(total) * rules.basic / max(rest, rules.basic)

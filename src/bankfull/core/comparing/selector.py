@@ -78,7 +78,10 @@ class Selector:
         passed = min(elapsed, _LONG)
         quiet = (1.0 - _LAST) ** (passed - 1)
         last = np.where(self.arrivals.sum() > 0.0, _LAST, 1.0)
-        self.arrivals = ((1.0 - last) * self.arrivals + last * tally.arrived) * quiet
+        # Of tuples that were not dropped: how many would have come, and been there, without that.
+        kept = float(self._kept[0])
+        tally.seen[..., PAIRS] *= kept
+        self.arrivals = ((1.0 - last) * self.arrivals + last * tally.arrived / kept) * quiet
         self.learned = (self.learned * fade + tally.seen) * fade ** (passed - 1)
         others = (tally.arrived - tally.sampled)[:, :, None]
         self.meant[:, :, 0] = self.choice[:, :, 0] * self._half_full()[:, None]

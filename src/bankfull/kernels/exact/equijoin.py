@@ -229,12 +229,13 @@ def _compare_selected(
         steps = 0
         while x >= first:
             i = x - base
+            keyed = not scan or other.links[i] != UNKEYED
             same = other.codes[i] == code
-            if scan or same:
+            if (scan and keyed) or (same and not scan):
                 if steps >= left:
                     break
                 steps += 1
-            if same and not (scan and other.links[i] == UNKEYED):
+            if same and keyed:
                 u = other.times[i]
                 if in_reach(t, u, ahead, behind):
                     if count == joined.size:
@@ -254,6 +255,8 @@ def _compare_selected(
             selection.now[STEPS, k] += steps
         compared += steps
         state[SEARCHED] += last - first
+        if state[EXHAUSTED]:
+            break
     state[COMPARED] = compared
     return count, compared
 

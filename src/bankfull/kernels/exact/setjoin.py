@@ -67,11 +67,12 @@ class Scratch(NamedTuple):
 @inner
 def _scan(
     own: StoredSets, i: int, other: StoredSets, first: int, last: int, rule: Agreement,
-    scratch: Scratch,
-) -> int:  # fmt: skip
-    """Compare with the sets of the rows ``first`` to ``last``, one by one; returns how many agree.
+    scratch: Scratch, left: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Compare with the sets of the rows before ``last`` down to ``first``, one by one.
 
-    A mark of its own says which items the arriving set has.
+    No more than ``left`` are compared; rows without a set take no comparison. A mark of its own
+    says which items the arriving set has. Returns how many agree, comparisons, rows looked at.
     """
     mark = scratch.marked[0] + 1
     weighted = rule.kind == PRODUCT
@@ -80,10 +81,13 @@ def _scan(
         scratch.items[own.items[k]] = mark
         if weighted:
             scratch.item_weights[own.items[k]] = own.weights[k]
-    found = 0
-    for x in range(first, last):
+    found, steps = 0, 0
+    for x in range(last - 1, first - 1, -1):
         if other.sizes[x] == NO_SET:
             continue
+        if steps >= left:
+            return found, steps, last - 1 - x
+        steps += 1
         score, shares = 0.0, False
         start = other.starts[x] - other.first
         for k in range(start, start + other.sizes[x]):
@@ -94,7 +98,7 @@ def _scan(
         if shares and agrees(rule, size, other.sizes[x], score):
             scratch.room.found[found] = x
             found += 1
-    return found
+    return found, steps, last - first
 
 
 @hook
@@ -107,8 +111,8 @@ def _compare(
     j = 1 - s
     base, low = clock.base[j], clock.low[j]
     if rule.search == SCAN:
-        compared = clock.cursor[j] - low
-        found = _scan(own, i, other, low - base, clock.cursor[j] - base, wanted, scratch)
+        last = clock.cursor[j] - base
+        found, compared, _ = _scan(own, i, other, low - base, last, wanted, scratch, last)
     else:
         if scratch.marked[0] > MARK_MAX:
             _set_back(scratch)
@@ -177,10 +181,10 @@ def _compare_part(
     room = SearchRoom(scratch.room.marks, scratch.room.sums, scratch.room.found[place:])
     size = own.sizes[i]
     if search == SCAN:
-        first = max(first, last - max(left, 0))
         part_of = Scratch(room, scratch.items, scratch.item_weights, scratch.marked)
-        found = _scan(own, i, other, first - base, last - base, wanted, part_of)
-        steps = last - first
+        found, steps, looked_at = _scan(
+            own, i, other, first - base, last - base, wanted, part_of, left
+        )
     else:
         if scratch.marked[0] > MARK_MAX:
             _set_back(scratch)
@@ -196,8 +200,9 @@ def _compare_part(
         found, steps = agreeing(
             lists, own.items, own.weights, start, size, wanted, scratch.marked[0], room
         )
+        looked_at = last - first
     scratch.marked[0] += size + 1
-    return found, steps, last - first
+    return found, steps, looked_at
 
 
 @inner

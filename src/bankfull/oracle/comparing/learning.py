@@ -44,8 +44,13 @@ class Learned:
         """
         return sum(self.arrivals[1 - j]) / 2.0
 
-    def learn(self, elapsed: int, meant: Cells, newest: dict[tuple[int, int], float]) -> None:
+    def learn(
+        self, elapsed: int, meant: Cells, newest: dict[tuple[int, int], float], kept: float
+    ) -> None:
         """Take over what was counted since the plan before, so many basic windows ago.
+
+        A share ``kept`` of the tuples was not dropped: without that more would have come, and of
+        the pairs looked at only so many were with tuples that are there.
 
         ``meant`` are the tuples that others than the sampled were to be compared with, in every
         basic window but the current one; ``newest`` is the share of that, which had yet to fill.
@@ -57,7 +62,7 @@ class Learned:
         for j, side in enumerate(self.arrivals):
             for z, before in enumerate(side):
                 arrived = tally.arrived.get((j, z), 0)
-                side[z] = ((1.0 - last) * before + last * arrived) * quiet
+                side[z] = ((1.0 - last) * before + last * arrived / kept) * quiet
         pairs: Cells = {}
         others = {
             who: arrived - tally.sampled.get(who, 0) for who, arrived in tally.arrived.items()
@@ -67,8 +72,9 @@ class Learned:
         for (j, z, a), tuples in meant.items():
             if (j, z) in others:
                 pairs[j, z, a] = others[j, z] * tuples
+        there = {cell: looked_at * kept for cell, looked_at in tally.seen.pairs.items()}
         for into, fresh in (
-            (self.seen.pairs, tally.seen.pairs),
+            (self.seen.pairs, there),
             (self.seen.steps, tally.seen.steps),
             (self.seen.found, tally.seen.found),
             (self.seen.worth, tally.seen.worth),

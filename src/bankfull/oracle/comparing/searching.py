@@ -45,6 +45,9 @@ def _scan(
 ) -> Search:
     done = Search()
     for u, value in part:
+        if value is None:  # no comparison tells that there is nothing to compare with
+            done.looked_at += 1
+            continue
         if done.compared == left:
             done.exhausted = True
             break

@@ -46,10 +46,10 @@ class Selected:
         self.skipped = [0, 0]
         self.results: list[tuple[int, int]] = []
 
-    def learn(self, elapsed: int) -> None:
-        """Take over what was seen since the plan before."""
+    def learn(self, elapsed: int, kept: float) -> None:
+        """Take over what was seen since the plan before, when a share of the tuples was kept."""
         newest = {(j, z): self.choice[j][z][0] for j in range(2) for z in range(self.kinds)}
-        self.learned.learn(elapsed, self.meant, newest)
+        self.learned.learn(elapsed, self.meant, newest, kept)
 
     def work(self, time: int) -> Work:
         """Cut the windows as they are at ``time``, that of the next tuple."""

@@ -113,10 +113,9 @@ class _Operator:
             self.period, total = time // rules.period, int(rules.per_unit * rules.period)
         elapsed = window - self.plans[-1].window if self.plans else 1
         for one in self.selected:
-            one.learn(elapsed)
+            one.learn(elapsed, self.kept)
         works = [one.work(time) for one in self.selected]
-        # What there would be to compare if nothing had been dropped.
-        demand = sum(work.demand() for work in works) / self.kept**2
+        demand = sum(work.demand() for work in works)
         # As much as the basic windows that are left of the period have each.
         rest = rules.period - window * rules.basic % rules.period
         budget = total * rules.basic / max(rest, rules.basic)
@@ -129,7 +128,9 @@ class _Operator:
         else:
             whole = rules.sample * part
             others = [_others(work, whole) for work in works]
-            choices = self.algorithm.choose(others, max(0.0, budget - whole * demand))
+            choices = [work.everything() for work in works]
+            if part < 1.0:
+                choices = self.algorithm.choose(others, max(0.0, budget - whole * demand))
         for one, choice in zip(self.selected, choices, strict=True):
             one.whole = whole
             one.choose(choice)

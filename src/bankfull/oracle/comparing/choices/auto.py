@@ -46,8 +46,6 @@ class Auto:
 
     def choose(self, works: list[Work], budget: float) -> list[Choice]:
         """Return what each join compares."""
-        if sum(work.demand() for work in works) <= budget:
-            return [work.everything() for work in works]
         return self.take(best_first(works), works, budget)
 
     def take(self, ordered: list[Block], works: list[Work], budget: float) -> list[Choice]:
@@ -69,7 +67,13 @@ class Auto:
 def best_first(works: list[Work]) -> list[Block]:
     """Return the blocks of all joins by their ratio; equal ones in the order of their places."""
     blocks = [block for k, work in enumerate(works) for block in _blocks(k, work)]
-    return sorted(blocks, key=lambda one: -one.ratio)
+    return sorted(blocks, key=lambda one: -_rounded(one.ratio))
+
+
+def _rounded(ratio: float) -> float:
+    """Return a ratio to twelve digits: two that differ by how sums are rounded are equal."""
+    mantissa, exponent = math.frexp(ratio)
+    return math.ldexp(round(mantissa, 12), exponent)
 
 
 def ends_in_a_tie(ordered: list[Block], budget: float) -> bool:
@@ -125,34 +129,40 @@ def _expected(work: Work) -> tuple[Choice, Choice]:
 
     Tuples that followed a chain noted nothing, so only those that saw everything count there.
     """
-    pairs, found = dict(work.seen.pairs), dict(work.seen.worth)
+    pairs, found, number = (
+        dict(work.seen.pairs),
+        dict(work.seen.worth),
+        dict(work.seen.found),
+    )
     if not work.in_chains:
-        for into, more in ((pairs, work.tried.pairs), (found, work.tried.worth)):
+        tried = work.tried
+        for into, more in ((pairs, tried.pairs), (found, tried.worth), (number, tried.found)):
             for cell, amount in more.items():
                 into[cell] = into.get(cell, 0.0) + amount
-    worth = _by_place_and_class(work, pairs, found)
+    worth = _by_place_and_class(work, pairs, found, number)
     best = max(one for side in worth for row in side for one in row)
-    newer = [(best + 1.0) * 1e-9 * left for left in range(work.windows, 0, -1)]
+    newer = [(best or 1.0) * 1e-9 * left for left in range(work.windows, 0, -1)]
     worth = [
         [[own + more for own, more in zip(row, newer, strict=True)] for row in side]
         for side in worth
     ]
     if work.scanned:
         return worth, work.everything()
-    return worth, _by_place_and_class(work, work.seen.pairs, work.seen.steps)
+    return worth, _by_place_and_class(work, work.seen.pairs, work.seen.steps, work.seen.steps)
 
 
-def _by_place_and_class(work: Work, pairs: Cells, amount: Cells) -> Choice:
-    """Return the amount a pair of every unit, drawn towards what is known of more pairs."""
-    cells = [own for own in amount.values() if own > 0.0]
-    total = sum(cells)
-    prior = 1e-12
-    if total > 0.0:
-        prior = max(FEW * min(total / len(cells), 1.0), 1e-12)
+def _by_place_and_class(work: Work, pairs: Cells, amount: Cells, number: Cells) -> Choice:
+    """Return the amount a pair of every unit, drawn towards what is known of more pairs.
+
+    ``number`` is of how many results.
+    """
     product = []
     for j in range(2):
+        results = sum(over_classes(number, j, work.windows))
+        total = sum(over_classes(amount, j, work.windows))
+        prior = FEW * total / max(results, 1e-300) if total > 0.0 else 1.0
         place = _by_place(over_classes(pairs, j, work.windows),
-                          over_classes(amount, j, work.windows))  # fmt: skip
+                          over_classes(amount, j, work.windows), results)  # fmt: skip
         returned = over_windows(amount, j, work.kinds)
         expected = over_windows(
             {cell: at * place[cell[2]] for cell, at in pairs.items() if cell[0] == j}, j, work.kinds
@@ -165,10 +175,10 @@ def _by_place_and_class(work: Work, pairs: Cells, amount: Cells) -> Choice:
     return product
 
 
-def _by_place(pairs: list[float], amount: list[float]) -> list[float]:
+def _by_place(pairs: list[float], amount: list[float], results: float) -> list[float]:
     """Return the amount a pair of every basic window: drawn to its neighbours, they to the mean."""
     mean = sum(amount) / max(sum(pairs), 1e-300)
-    few = FEW / max(mean, 1e-300) if mean > 0.0 else 1.0
+    few = FEW * sum(pairs) / results if results > 0.0 else 1.0
     place = []
     for a in range(len(pairs)):
         near_pairs, near = pairs[a], amount[a]

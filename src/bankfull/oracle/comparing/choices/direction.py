@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bankfull.oracle.comparing.choices.parts import best_first, fill, fraction, results_a_pair
+from bankfull.oracle.comparing.choices.parts import best_first, fill, fraction, mean_results
 from bankfull.oracle.comparing.work import Choice, Work
 
 
@@ -25,9 +25,9 @@ class Direction:
     def _parts(self, work: Work, r: float) -> tuple[float, float]:
         """Return r1 and r2, such that ``r (D1 + D2) = r1 D1 + r2 D2`` with the demands D."""
         first, second = work.demand_of(0), work.demand_of(1)
-        if first <= 0.0 or second <= 0.0:
+        if r >= 1.0 or first <= 0.0 or second <= 0.0:
             return r, r
-        o = [sum(results_a_pair(work, j)) / work.windows for j in range(2)]
+        o = [mean_results(work, j) for j in range(2)]
         total = r * (first + second)
         r1 = min(1.0, total / first) if o[0] >= o[1] else max(0.0, (total - second) / first)
         return r1, min(1.0, max(0.0, (total - r1 * first) / second))

@@ -18,6 +18,12 @@ def results_a_pair(work: Work, j: int) -> list[float]:
     return [own / max(at, 1.0) for own, at in zip(found, pairs, strict=True)]
 
 
+def mean_results(work: Work, j: int) -> float:
+    """Return the results of the pairs that were compared, in any basic window."""
+    found = sum(over_classes(work.seen.found, j, work.windows))
+    return found / max(sum(over_classes(work.seen.pairs, j, work.windows)), 1.0)
+
+
 def best_first(work: Work, j: int) -> list[int]:
     """Return the paper's s: basic windows by results a pair, of equals the newest first."""
     returned = results_a_pair(work, j)

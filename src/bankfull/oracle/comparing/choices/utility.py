@@ -5,7 +5,7 @@ Instead of a heap: of all units whose better ones are taken, the best is taken, 
 
 from __future__ import annotations
 
-from bankfull.oracle.comparing.choices.parts import best_first, fill, results_a_pair
+from bankfull.oracle.comparing.choices.parts import best_first, fill, mean_results, results_a_pair
 from bankfull.oracle.comparing.work import Choice, Work, over_windows
 
 
@@ -68,6 +68,6 @@ def _values(work: Work, j: int, order: list[int]) -> list[list[float]]:
     pairs = over_windows(work.seen.pairs, j, work.kinds)
     u = [own / max(at, 1.0) for own, at in zip(worth, pairs, strict=True)]
     o = results_a_pair(work, j)
-    mean = sum(o) / work.windows
+    mean = mean_results(work, j)
     shape = [o[a] / mean if mean > 0.0 else 1.0 for a in order]
     return [[each * one for one in shape] for each in u]
