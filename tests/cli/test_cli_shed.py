@@ -104,7 +104,9 @@ def test_the_job_file_says_all_that_python_says(tmp_path: Path) -> None:
     keys = {*written, *written["streams"]["a"], *written["join"], *written["shed"]}
     for function in (bf.stream, bf.join, bf.joins, bf.shed):
         for parameter in inspect.signature(function).parameters:
-            place = written["shed"] if function is bf.shed else keys | {"quarantine", "order"}
+            # ``cpu`` and ``compare`` do not go with a memory budget: see the short forms below.
+            shed_keys = {*written["shed"], "cpu", "compare"}
+            place = shed_keys if function is bf.shed else keys | {"quarantine", "order"}
             assert ELSEWHERE.get(parameter, parameter) in place, f"{function}: {parameter}"
     shed = bf.shed(
         memory=bf.tuples(40),
@@ -131,6 +133,15 @@ def test_the_job_file_says_all_that_python_says(tmp_path: Path) -> None:
         ('memory = "2 MB"', {"memory": "2 MB"}),
         ('memory = "2 MB"\nkeep = "prob"\nsample = "unbiased"', None),
         ('recall = 0.5\nsplit = "proportional"', {"recall": 0.5, "split": "proportional"}),
+        ("cpu = 0.8", {"cpu": 0.8}),
+        (
+            'cpu = {comparisons = 5000}\ncompare = "rate"',
+            {"cpu": bf.comparisons(5000), "compare": "rate"},
+        ),
+        (
+            'cpu = 1\ncompare = {algorithm = "utility", sample = 0.2, boost = 1.5, period = 40}',
+            {"cpu": 1.0, "compare": bf.compare("utility", 0.2, 1.5, 40)},
+        ),
     ],
 )
 def test_short_forms(tmp_path: Path, written: str, given: dict[str, Any] | None) -> None:

@@ -47,6 +47,8 @@ GOOD: dict[str, Callable[[], tuple[list[Any], dict[str, Any]]]] = {
     "run": lambda: ([plain().query, {"a": TABLE, "b": TABLE}], {}),
     "shed": lambda: ([bf.tuples(5)], {}),
     "tuples": lambda: ([5], {}),
+    "comparisons": lambda: ([5], {}),
+    "compare": lambda: (["auto"], {}),
     "rows": lambda: ([5], {}),
     "equal": lambda: (["k"], {}),
     "overlap": lambda: (["tags"], {"at_least": 1}),
