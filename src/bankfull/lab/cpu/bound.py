@@ -15,11 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from bankfull.lab.cpu.setting import COSTS, FETCH, NAMES, POSTING, Setting, plan_of, streams
+from bankfull.lab.cpu.setting import (
+    COMPARISONS,
+    COSTS,
+    FETCH,
+    NAMES,
+    POSTING,
+    Setting,
+    plan_of,
+    streams,
+)
 from bankfull.lab.cpu.streams import SECOND, Floats, Ints, Side
 
-#: Seconds for which the comparisons are given out: the paper's period of adaptation.
-PERIOD_S = 5
 _SIZES = 13
 
 
@@ -62,7 +69,10 @@ def classes(setting: Setting, side: Side) -> tuple[Ints, int]:
     count = _SIZES if setting.predicate == "overlap" else 1
     if side.worth is not None:
         values = np.array(sorted(set(setting.utilities)))
-        found, count = found * len(values) + np.searchsorted(values, side.worth), count * len(values)
+        found, count = (
+            found * len(values) + np.searchsorted(values, side.worth),
+            count * len(values),
+        )
     return found.astype(np.int64), count
 
 
@@ -89,8 +99,9 @@ def counts(setting: Setting, seed: int) -> Counts:
         np.add.at(results, where, 1.0)
         np.add.at(worth, where, _worth(own, other, at, partner))
         taken = _costs(setting, own, other, basic, span, windows, s)
-        for a in range(windows):
-            np.add.at(cost, (own.times // SECOND, 1 - s, kinds[s][0], a), taken[:, a])
+        seconds_of = np.repeat(own.times // SECOND, windows)
+        class_of, places = np.repeat(kinds[s][0], windows), np.tile(np.arange(windows), len(own))
+        np.add.at(cost, (seconds_of, np.full(places.shape, 1 - s), class_of, places), taken.ravel())
     return Counts(cost, results, worth)
 
 
@@ -110,14 +121,16 @@ def _costs(
     high = np.minimum(high, own.times[:, None] + (1 if s else 0))
     low = np.maximum(low, own.times[:, None] - span)
     places = np.searchsorted(other.times, np.stack([low, np.maximum(low, high)]))
-    pairs = (places[1] - places[0]).astype(np.float64)
-    if setting.search == "scan":
-        return pairs * COSTS[setting.predicate, "scan"]
-    return pairs * _entries_a_pair(own, other, basic, windows) * COSTS[setting.predicate, "inverted"]
+    pairs: Floats = (places[1] - places[0]).astype(np.float64)
+    if setting.search != "scan":
+        pairs *= _entries_a_pair(own, other, basic, windows)
+    if setting.clock != COMPARISONS:
+        pairs *= COSTS[setting.predicate, setting.search]
+    return pairs
 
 
 def _entries_a_pair(own: Side, other: Side, basic: int, windows: int) -> Floats:
-    """Return how many entries of its items' lists a tuple meets for each tuple of a basic window."""
+    """Return how many entries of its items' lists a tuple meets, a tuple of a basic window."""
     count = int(max(own.times.max(), other.times.max())) // basic + 1
     held = np.zeros((count, int(max(own.items.max(), other.items.max())) + 1))
     np.add.at(held, (np.repeat(other.times // basic, other.sizes), other.items), 1.0)
@@ -132,25 +145,38 @@ def _entries_a_pair(own: Side, other: Side, basic: int, windows: int) -> Floats:
     return found
 
 
-@lru_cache(maxsize=4)
-def optimum(setting: Setting, seed: int, in_worth: bool = False) -> tuple[Floats, Floats]:
-    """Return the results and their worth, by second, of the best units for the capacity."""
-    made, sides = counts(setting, seed), streams(setting, seed)
+def optimum(
+    setting: Setting, seed: int, in_worth: bool = False, budgets: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return the results and their worth, by second, of the best units.
+
+    ``budgets`` are the costs of comparing that may be spent by second; without them, all that the
+    processor has left after fetching every tuple.
+    """
+    made = counts(setting, seed)
     seconds = len(made.cost)
-    fetched = sum(np.bincount(side.times // SECOND, minlength=seconds) for side in sides)
-    items = sum(
-        np.bincount(side.times // SECOND, side.sizes, minlength=seconds) for side in sides
-    )
-    spent = FETCH * fetched + (0.0 if setting.search == "scan" else POSTING * items)
+    period = seconds if setting.source else round(setting.period_s)
+    budgets = available(setting, seed, seconds) if budgets is None else budgets
     results, worth = np.zeros(seconds), np.zeros(seconds)
-    for begin in range(0, seconds, PERIOD_S):
-        part = slice(begin, begin + PERIOD_S)
-        budget = float((setting.capacity - spent[part]).sum())
+    for begin in range(0, seconds, period):
+        part = slice(begin, begin + period)
         value = (made.worth if in_worth else made.results)[part].sum(axis=0).ravel()
-        taken = packed(made.cost[part].sum(axis=0).ravel(), value, budget)
+        taken = packed(made.cost[part].sum(axis=0).ravel(), value, float(budgets[part].sum()))
         for into, amount in ((results, made.results), (worth, made.worth)):
             into[part] = amount[part].reshape(-1, taken.size) @ taken
     return results, worth
+
+
+def available(setting: Setting, seed: int, seconds: int) -> Floats:
+    """Return what the processor has for comparisons in every second."""
+    whole = np.full(seconds, setting.capacity)
+    if setting.clock == COMPARISONS:
+        return whole
+    for side in streams(setting, seed):
+        whole -= FETCH * np.bincount(side.times // SECOND, minlength=seconds)
+        if setting.is_indexed:
+            whole -= POSTING * np.bincount(side.times // SECOND, side.sizes, minlength=seconds)
+    return whole
 
 
 def packed(volumes: Floats, values: Floats, budget: float) -> Floats:

@@ -57,23 +57,25 @@ class Pace:
     """Lengths of virtual time, in the plan's units.
 
     ``second`` is a second. ``buffer`` is what the input buffers hold: as many tuples as arrived in
-    the last so many units. ``hear`` is how often the operator hears how it keeps up. ``slice`` is
-    how much of the streams is fetched at most before the time is looked at again.
+    the last so many units. ``hear`` is how often the operator hears how it keeps up. ``look`` is
+    how often the processor looks for arrivals while nothing waits. It fetches at most ``tuples``
+    (and those of the same time) before it looks again.
     """
 
     second: int
     buffer: int
     hear: int
-    slice: int
+    look: int
+    tuples: int = 64
 
     @classmethod
     def of(cls, second: int) -> Pace:
         """Return the paper's: buffers of a second, a rate adaptation every five.
 
         >>> Pace.of(1000)
-        Pace(second=1000, buffer=1000, hear=5000, slice=50)
+        Pace(second=1000, buffer=1000, hear=5000, look=200, tuples=64)
         """
-        return cls(second, second, 5 * second, max(1, second // 20))
+        return cls(second, second, 5 * second, max(1, second // 5))
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,10 @@ class _Buffer:
         self.came, self.waiting = stop, waiting[:room]
         return fresh, dropped
 
-    def first(self) -> int | None:
-        """Return the time of the oldest tuple that waits."""
-        return int(self.times[self.waiting[0]]) if len(self.waiting) else None
+    def oldest(self, count: int) -> Int64:
+        """Return the times of the tuples that have waited longest."""
+        oldest: Int64 = self.times[self.waiting[:count]]
+        return oldest
 
     def fetch(self, until: int) -> Int64:
         """Take out the tuples up to a time."""
@@ -152,20 +155,20 @@ def run_virtually(
         for k, stream in enumerate(plan.streams)
     }
     state, ledger = start(plan), None
-    begin = min((b.next_time() or 0) for b in buffers.values()) // pace.slice * pace.slice
+    begin = min((b.next_time() or 0) for b in buffers.values()) // pace.look * pace.look
     now, told_at = float(begin), begin // pace.hear
     arrived = fetched = 0
     while True:
         came = [buffer.arrive(now) for buffer in buffers.values()]
         arrived += sum(fresh for fresh, _ in came)
-        firsts = [time for b in buffers.values() if (time := b.first()) is not None]
-        if not firsts:
+        oldest = np.concatenate([buffer.oldest(pace.tuples) for buffer in buffers.values()])
+        if not oldest.size:
             nexts = [time for b in buffers.values() if (time := b.next_time()) is not None]
             if not nexts:
                 break
-            now = max(_boundary(now, pace.slice), _boundary(min(nexts) - 1, pace.slice))
+            now = max(_boundary(now, pace.look), _boundary(min(nexts) - 1, pace.look))
             continue
-        until = min(int(now), min(firsts) + pace.slice)
+        until = int(np.sort(oldest)[: pace.tuples][-1])
         taken = {name: buffer.fetch(until) for name, buffer in buffers.items()}
         batch = Batch(
             {name: _rows(rows[name], places) for name, places in taken.items() if len(places)},
@@ -190,7 +193,7 @@ def run_virtually(
                 state.hear(fetched / arrived if arrived else 1.0)
             arrived = fetched = 0
         if not any(len(buffer.waiting) for buffer in buffers.values()):
-            now = max(now, _boundary(now, pace.slice))
+            now = _boundary(now, pace.look)
 
 
 def _boundary(now: float, size: int) -> float:
