@@ -99,12 +99,11 @@ class _Buffer:
         self.came = 0
         self.waiting: Int64 = np.zeros(0, np.int64)
 
-    def arrive(self, now: float) -> tuple[int, int]:
-        """Let in what has arrived by now; returns how many did, and how many were dropped."""
+    def arrive(self, now: float) -> int:
+        """Let in what has arrived by now; returns how many were dropped."""
         stop = int(np.searchsorted(self.times, now, side="right"))
-        fresh = stop - self.came
-        if not fresh:
-            return 0, 0
+        if stop == self.came:
+            return 0
         before = len(self.waiting)
         waiting = np.concatenate([self.waiting, np.arange(self.came, stop, dtype=np.int64)])
         room = stop - int(np.searchsorted(self.times, now - self._length, side="right"))
@@ -113,12 +112,16 @@ class _Buffer:
         if dropped and self._dice is not None:
             waiting = waiting[np.sort(self._dice.permutation(len(waiting))[:room])]
         self.came, self.waiting = stop, waiting[:room]
-        return fresh, dropped
+        return dropped
 
     def oldest(self, count: int) -> Int64:
         """Return the times of the tuples that have waited longest."""
         oldest: Int64 = self.times[self.waiting[:count]]
         return oldest
+
+    def overdue(self, since: float) -> int:
+        """Return how many tuples have waited since a time."""
+        return int(np.searchsorted(self.times[self.waiting], since))
 
     def fetch(self, until: int) -> Int64:
         """Take out the tuples up to a time."""
@@ -129,6 +132,29 @@ class _Buffer:
     def next_time(self) -> int | None:
         """Return when the next tuple arrives, if one does."""
         return int(self.times[self.came]) if self.came < len(self.times) else None
+
+
+class _Told:
+    """How well the processor has kept up since the operator was told: the paper's beta.
+
+    Tuples that wait for less than a look at the buffers are not counted as arrived yet: they wait
+    also while the processor is idle most of the time.
+    """
+
+    def __init__(self) -> None:
+        self._fetched, self._dropped, self._overdue = 0, 0, 0
+
+    def add(self, fetched: int, dropped: int) -> None:
+        """Count a turn."""
+        self._fetched += fetched
+        self._dropped += dropped
+
+    def kept_up(self, overdue: int) -> float:
+        """Return fetched over arrived, and begin anew; so many tuples are overdue now."""
+        arrived = self._fetched + self._dropped + overdue - self._overdue
+        kept_up = self._fetched / arrived if arrived > 0 else 1.0
+        self._fetched, self._dropped, self._overdue = 0, 0, overdue
+        return kept_up
 
 
 def run_virtually(
@@ -157,10 +183,9 @@ def run_virtually(
     state, ledger = start(plan), None
     begin = min((b.next_time() or 0) for b in buffers.values()) // pace.look * pace.look
     now, told_at = float(begin), begin // pace.hear
-    arrived = fetched = 0
+    told = _Told()
     while True:
-        came = [buffer.arrive(now) for buffer in buffers.values()]
-        arrived += sum(fresh for fresh, _ in came)
+        lost = sum(buffer.arrive(now) for buffer in buffers.values())
         oldest = np.concatenate([buffer.oldest(pace.tuples) for buffer in buffers.values()])
         if not oldest.size:
             nexts = [time for b in buffers.values() if (time := b.next_time()) is not None]
@@ -179,19 +204,18 @@ def run_virtually(
         assert not outcome.pending
         state, ledger = outcome.state, outcome.ledger
         count = sum(map(len, taken.values()))
-        fetched += count
         compared = _compared(ledger) - (_compared(before) if before is not None else 0)
         cost = processor.fetch * count + processor.comparison * compared
         if processor.posting:
             cost += processor.posting * _postings(plan, batch.rows)
         now += cost / speed * pace.second
-        dropped = sum(lost for _, lost in came)
-        yield Turn(now, count, dropped, cost, state, ledger, outcome.output)
+        yield Turn(now, count, lost, cost, state, ledger, outcome.output)
+        told.add(count, lost)
         if now // pace.hear > told_at:
             told_at = int(now // pace.hear)
+            kept_up = told.kept_up(sum(b.overdue(now - pace.look) for b in buffers.values()))
             if hears:
-                state.hear(fetched / arrived if arrived else 1.0)
-            arrived = fetched = 0
+                state.hear(kept_up)
         if not any(len(buffer.waiting) for buffer in buffers.values()):
             now = _boundary(now, pace.look)
 
