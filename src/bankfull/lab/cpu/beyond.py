@@ -209,8 +209,8 @@ FLIGHTS = Experiment(
     seeds=(1, 2, 3),
     notes=(
         "A scan for equal keys, two weeks of 2013 from a time drawn by the seed; the budget is a "
-        "part of the comparisons of the exact join, given out for a quarter of a window. optimum: "
-        "the best units of work, chosen once for the two weeks.",
+        "part of the comparisons of the exact join, given out for a quarter of a window or half of "
+        "one. optimum: in every period the units of work that return most over the two weeks.",
     ),
 )
 

@@ -154,14 +154,20 @@ def optimum(
     processor has left after fetching every tuple.
     """
     made = counts(setting, seed)
-    seconds = len(made.cost)
-    period = seconds if setting.source else round(setting.period_s)
+    seconds, period = len(made.cost), round(setting.period_s)
     budgets = available(setting, seed, seconds) if budgets is None else budgets
     results, worth = np.zeros(seconds), np.zeros(seconds)
+    wanted, always = made.worth if in_worth else made.results, None
+    if setting.source:
+        # So few results of a unit in a period are chance: what it returns over all the time counts.
+        always = wanted.sum(axis=0).ravel() / np.maximum(made.cost.sum(axis=0).ravel(), 1e-9)
     for begin in range(0, seconds, period):
         part = slice(begin, begin + period)
-        value = (made.worth if in_worth else made.results)[part].sum(axis=0).ravel()
-        taken = packed(made.cost[part].sum(axis=0).ravel(), value, float(budgets[part].sum()))
+        cost = made.cost[part].sum(axis=0).ravel()
+        value = wanted[part].sum(axis=0).ravel()
+        if always is not None:
+            value = always * cost
+        taken = packed(cost, value, float(budgets[part].sum()))
         for into, amount in ((results, made.results), (worth, made.worth)):
             into[part] = amount[part].reshape(-1, taken.size) @ taken
     return results, worth

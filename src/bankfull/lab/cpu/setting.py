@@ -98,6 +98,9 @@ class Setting:
         from bankfull.runtime.embedded.clock import Pace
 
         pace = Pace.of(SECOND)
+        if self.source:
+            # A minute stands for a second, and few tuples come in one.
+            return replace(pace, buffer=round(self.period_s * SECOND), look=SECOND)
         if self.quick:
             return replace(pace, look=SECOND)
         return replace(pace, tuples=256) if self.is_indexed else pace
@@ -106,6 +109,8 @@ class Setting:
         """Return the virtual processor."""
         from bankfull.runtime.embedded.clock import Processor
 
+        if self.clock == COMPARISONS:
+            return Processor(self.capacity, 0.0)
         cost = COSTS[self.predicate, self.search]
         return Processor(self.capacity, FETCH, cost, POSTING if self.is_indexed else 0.0)
 
@@ -188,7 +193,8 @@ def plan_of(setting: Setting, algorithm: str | None) -> Plan:
         search = "hash" if equal else "inverted"
     else:
         compare = Compare(algorithm, period=Ticks(round(setting.period_s * SECOND)))
-        cpu = 1.0 if setting.clock == VIRTUAL else Comparisons(setting.capacity / SECOND)
+        budgeted = setting.clock == COMPARISONS and algorithm != "drop"
+        cpu = Comparisons(setting.capacity / SECOND) if budgeted else 1.0
         shed = Shed(None, Keep("gain"), importance="max", cpu=cpu, compare=compare)
     join = Join("j", NAMES, predicate, (window, window), search)
     basic = Ticks(round(setting.basic_s * SECOND))
