@@ -7,7 +7,7 @@ import numpy as np
 from bankfull.lab.claims import Claim, Observation, Observer, Points
 from bankfull.lab.cpu.bound import counts
 from bankfull.lab.cpu.running import run
-from bankfull.lab.cpu.setting import SHIFTED, Setting
+from bankfull.lab.cpu.setting import SHIFTED
 from bankfull.lab.cpu.shared import SEEDS, setting_of
 from bankfull.lab.cpu.streams import ITEMS, Floats
 from bankfull.lab.experiment import Cell, Chart, Experiment, Record, fixed, grid
@@ -219,4 +219,4 @@ FIG6 = Experiment(
 
 EXPERIMENTS = (FIG5, FIG6)
 
-__all__ = ["EXPERIMENTS", "FIG5", "FIG6", "Setting", "density", "optimality"]
+__all__ = ["EXPERIMENTS", "FIG5", "FIG6", "density", "optimality"]

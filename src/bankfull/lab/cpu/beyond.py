@@ -32,7 +32,6 @@ NOTE_BUDGET = (
     "Every way may make so many comparisons a second, given out every 5 s. optimum: the best units "
     "of work for them, known in advance from the exact result."
 )
-#: Part of the time from which the 300/s phase counts, once it has settled: 80 of 120 seconds.
 _SHIFTS = {"aligned": ALIGNED, "shifted": SHIFTED}
 
 

@@ -1,10 +1,10 @@
 """The optimum for the same comparisons: the best units of work, known in advance.
 
 A unit is a direction, a class of arriving tuples (the size of their set, their worth) and a basic
-window. What each takes and returns in a period is counted from the exact result of the same
-streams, and a period's comparisons go to the units that return most a comparison, the last one in
-part. It is the best that any way can do that gives the same share of a basic window to all tuples
-of a class for a period.
+window. What each takes and returns is counted from the exact result of the same streams, and a
+period's comparisons go to the units that return most a comparison, the last one in part. It is the
+best that a way can expect that gives the same share of a basic window to all tuples of a class for
+a period, and that knows the streams but not chance.
 """
 
 from __future__ import annotations
@@ -146,20 +146,25 @@ def _entries_a_pair(own: Side, other: Side, basic: int, windows: int) -> Floats:
 
 
 def optimum(
-    setting: Setting, seed: int, in_worth: bool = False, budgets: Floats | None = None
+    setting: Setting,
+    seed: int,
+    in_worth: bool = False,
+    budgets: Floats | None = None,
+    knows_chance: bool = False,
 ) -> tuple[Floats, Floats]:
     """Return the results and their worth, by second, of the best units.
 
     ``budgets`` are the costs of comparing that may be spent by second; without them, all that the
-    processor has left after fetching every tuple.
+    processor has left after fetching every tuple. What a unit returns a comparison is taken over
+    all the time, or, with ``knows_chance`` and where streams change, in every period.
     """
     made = counts(setting, seed)
     seconds, period = len(made.cost), round(setting.period_s)
     budgets = available(setting, seed, seconds) if budgets is None else budgets
     results, worth = np.zeros(seconds), np.zeros(seconds)
     wanted, always = made.worth if in_worth else made.results, None
-    if setting.source:
-        # So few results of a unit in a period are chance: what it returns over all the time counts.
+    if not knows_chance and setting.turned is None:
+        # Where a unit has few results in a period, which one has them is chance.
         always = wanted.sum(axis=0).ravel() / np.maximum(made.cost.sum(axis=0).ravel(), 1e-9)
     for begin in range(0, seconds, period):
         part = slice(begin, begin + period)

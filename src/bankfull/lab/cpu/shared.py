@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -223,24 +222,3 @@ def goals(bounded: bool = True, **where: Any) -> tuple[Claim, ...]:
         OF_OPTIMUM,
     )
     return (best, near) if bounded else (best,)
-
-
-def rates(rate: float, length_s: float) -> tuple[tuple[float, float], ...]:
-    """Return one step of a steady rate."""
-    return ((length_s, rate),)
-
-
-def steady(make: SettingOf, length_s: float) -> SettingOf:
-    """Take the rate of the streams from the place's ``rate``."""
-
-    def made(cell: Cell) -> Setting:
-        setting = make(replace_quick(cell))
-        setting = replace(setting, steps=rates(float(cell.place["rate"]), length_s))
-        return setting.small() if cell.quick else setting
-
-    return made
-
-
-def replace_quick(cell: Cell) -> Cell:
-    """Return a cell whose setting is made at full size."""
-    return replace(cell, quick=False)

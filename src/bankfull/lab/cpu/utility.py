@@ -8,7 +8,6 @@ from bankfull.lab.claims import Claim, Observation, Observer, Points
 from bankfull.lab.cpu.setting import Setting
 from bankfull.lab.cpu.shared import (
     NOTE_OPTIMUM,
-    SEEDS,
     SYSTEMS,
     UTILITY,
     gain,
@@ -179,4 +178,4 @@ FIG17 = Experiment(
 
 EXPERIMENTS = (FIG16, FIG17)
 
-__all__ = ["DIRECT", "EXPERIMENTS", "FIG16", "FIG17", "INVERSE", "SEEDS", "UNIFORM"]
+__all__ = ["DIRECT", "EXPERIMENTS", "FIG16", "FIG17", "INVERSE", "UNIFORM"]
