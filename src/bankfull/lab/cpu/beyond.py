@@ -141,7 +141,7 @@ def dip(system: str, until_s: float) -> Observer:
 
 DRIFT = Experiment(
     "cpu.drift",
-    "The shift between the streams changes half-way: S2 leads where it followed",
+    "The shift between the streams changes half-way",
     "time",
     SYSTEMS,
     fixed(
@@ -171,7 +171,11 @@ DRIFT = Experiment(
     ),
     Chart("time", OUTPUT, panel=("capacity", "turned")),
     seeds=SEEDS,
-    notes=(NOTE_BUDGET, "turned: the shift from the second minute on, 0.625 before it."),
+    notes=(
+        NOTE_BUDGET,
+        "turned: the shift from the second minute on, 0.625 before it. A point stands for 5 s, so "
+        "2.5 s to recover means within the first of them.",
+    ),
 )
 
 #: Window and basic window in minutes, minutes of the year, comparisons a minute.
