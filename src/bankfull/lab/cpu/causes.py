@@ -25,7 +25,6 @@ CAUSES: Causes = {
             "With more skew all matches become more frequent, wherever they are in the window: "
             "what dropping gives grows more than what rate alone gives."
         ),
-        "Ours: auto gives most": _BURST,
     },
     "cpu.aligned": {
         "Algorithm 4 loses": (
