@@ -77,6 +77,8 @@ def test_nobody_passes_the_optimum(tmp_path: Path, experiments: list[str]) -> No
     measured = {"value", "results", "importance", "reached", "compared", "seconds", "sse", "kl"}
     measured |= {"initial"}  # which percentile was chosen for GDJ
     for one in told["lab"]:
+        if one["experiment"].startswith("cpu."):
+            continue  # that optimum does not know chance; see test_lab_cpu.py
         rows = [row for row in told["rows"] if row["experiment"] == one["experiment"]]
         for split in ("", "split ", "unified "):
             best, mine = {}, []

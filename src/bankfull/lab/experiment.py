@@ -18,6 +18,7 @@ PAPERS = {
     "gdj": "GreedyDual-Join: locality-aware buffer management for approximate join processing",
     "importance": "Ojewole, Zhu, Hou: Window Join Approximation over Data Streams with "
     "Importance Semantics",
+    "cpu": "Gedik, Wu, Yu, Liu: CPU Load Shedding for Binary Stream Joins",
     "all": "not from a paper: every policy on the same axes",
 }
 

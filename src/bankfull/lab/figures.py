@@ -40,6 +40,12 @@ _COLOURS = {
     "s3fifo": "#80cdc1",
     "sieve": "#e6ab02",
     "largest": "#555555",
+    "auto": "#d55e00",
+    "drop": "#999999",
+    "rate": "#56b4e9",
+    "correlation": "#009e73",
+    "direction": "#0072b2",
+    "utility": "#cc79a7",
 }
 _DASHED = (
     "gdj-best",
@@ -73,6 +79,12 @@ _AXES = {
     "room": "memory of one stream, tuples",
     "memory": "memory of both streams, tuples",
     "rows": "length of a stream, tuples",
+    "time": "time, in seconds",
+    "capacity": "capacity, comparisons a second",
+    "rate": "tuples a second of each stream",
+    "basic_s": "basic windows, in seconds",
+    "types": "number of types",
+    "utility_skew": "skew of utilities",
     "decay": "what is left of a priority after a window",
 }
 #: What is before the name of a reading above a panel.

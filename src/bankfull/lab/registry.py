@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bankfull.errors import SpecError, closest
-from bankfull.lab import everything, gdj, importance, memory, once
+from bankfull.lab import cpu, everything, gdj, importance, memory, once
 from bankfull.lab.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     one.key: one
-    for paper in (gdj, importance, everything, once, memory)
+    for paper in (gdj, importance, cpu, everything, once, memory)
     for one in paper.EXPERIMENTS
 }
 
