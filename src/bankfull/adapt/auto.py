@@ -30,6 +30,10 @@ from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, WORTH
 _FEW = 8.0
 
 
+#: Arrivals and tuples where none are expected.
+_HARDLY = 1e-9
+
+
 class Units(NamedTuple):
     """Units of one join, ``[j, z, a]``: comparisons that they take, worth of their results."""
 
@@ -50,7 +54,9 @@ def units(work: Work) -> Units:
     # Of units that promise the same the newer come first: nothing is known of them at the start.
     windows = pairs.shape[2]
     worth = worth + (worth.max(initial=0.0) or 1.0) * 1e-9 * np.arange(windows, 0, -1)
-    number = work.arrivals[:, :, None] * work.tuples[:, None, :]
+    # Who is not expected may come all the same: it is worth what it is worth, at no volume.
+    arrivals, tuples = np.maximum(work.arrivals, _HARDLY), np.maximum(work.tuples, _HARDLY)
+    number = arrivals[:, :, None] * tuples[:, None, :]
     return Units(number * steps, number * worth)
 
 

@@ -133,11 +133,15 @@ class Ledger:
 
     def copy(self) -> Ledger:
         """Return an independent copy; every step makes one, so counts are copied directly."""
-        if self.watched is not None or self.lost_by_importance or self.skipped_by_stream:
-            return Ledger.from_dict(self.as_dict())
         return Ledger(
             {name: StreamLedger(*_counts_of_stream(row)) for name, row in self.streams.items()},
             {name: JoinLedger(*_counts_of_join(row)) for name, row in self.joins.items()},
+            self.watched,
+            {
+                stream: {what: dict(counts) for what, counts in both.items()}
+                for stream, both in self.lost_by_importance.items()
+            },
+            {join: dict(counts) for join, counts in self.skipped_by_stream.items()},
         )
 
 

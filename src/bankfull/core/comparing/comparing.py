@@ -12,6 +12,7 @@ Algorithm 1); that acts from the next plan on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,7 +46,9 @@ _ENOUGH = 2**59
 #: Entries of ``Comparing.clock``: the basic window that the plan is for, the period.
 _WINDOW, _PERIOD = range(2)
 #: Arrays that are kept by their own names.
-_ARRAYS = ("left", "kept", "part", "emitted", "clock", "dropped")
+_ARRAYS = ("left", "reserve", "kept", "part", "emitted", "clock", "dropped")
+#: So many times what is planned for a basic window may be compared in it.
+_BURST = 1.5
 #: The smallest part that is compared where the clock decides.
 LEAST_PART = 1e-3
 
@@ -62,8 +65,10 @@ class Comparing:
         #: Comparisons that every join may still make in this period.
         self.left = np.full((len(plan.joins), 1), _ENOUGH)
         self.kept = np.ones(1)
-        #: The part of all comparisons that the clock leaves time for.
-        self.part = np.ones(1)
+        #: Comparisons of this period that are kept for its later basic windows.
+        self.reserve = np.zeros(1, np.int64)
+        #: The part of all comparisons that the clock leaves time for, and that of the present plan.
+        self.part = np.ones(2)
         #: Results of the joins and their worth.
         self.emitted = np.zeros(2)
         self.clock = np.array([-NEVER, -NEVER])
@@ -140,42 +145,58 @@ class Comparing:
         All joins have been searched up to that time.
         """
         if self.is_planned and time < self.until():
+            if self.part[0] != self.part[1] and not self.rules.per_unit:
+                self._plan(self._works(time, clocks), 0, time)
+                self.place()
             return
         rules = self.rules
         window, period = time // rules.basic, time // rules.period
         elapsed = window - int(self.clock[_WINDOW]) if self.is_planned else 1
-        total = int(self.left.sum())
+        total = int(self.left.sum() + self.reserve[0])
         if period != int(self.clock[_PERIOD]):
             share = 1.0 if self.shares is None else self.shares.at(time).memory
             total = int(rules.per_unit * rules.period * share)
         self.clock[:] = window, period
         for selector in self.selectors:
             selector.learn(elapsed)
-        pairs = zip(self.selectors, clocks, strict=True)
-        works = [selector.work(time, clock) for selector, clock in pairs]
+        works = self._works(time, clocks)
         self._plan(works, total, time)
         if rules.per_unit:
-            self._share_out(works, total)
+            self._share_out(works, total, time)
         self.place()
 
-    def _share_out(self, works: list[Work], total: int) -> None:
-        """Give every join its part of the comparisons of this period, by what is planned.
+    def _works(self, time: int, clocks: Sequence[Clock]) -> list[Work]:
+        pairs = zip(self.selectors, clocks, strict=True)
+        return [selector.work(time, clock) for selector, clock in pairs]
+
+    def _windows_left(self, time: int) -> int:
+        """Return the basic windows that the period of ``time`` still has, its own counted."""
+        rules = self.rules
+        return (rules.period - time // rules.basic * rules.basic % rules.period) // rules.basic
+
+    def _share_out(self, works: list[Work], total: int, time: int) -> None:
+        """Give every join its part of the comparisons of this basic window, by what is planned.
+
+        Half as much again as is planned may be made: a burst that nobody foresaw must not use up
+        what is there for the basic windows after it, when it is known.
 
         Joins are searched one after the other, a piece of the input at a time: if they drew on one
         account, who gets the last comparisons would depend on how the input was cut.
         """
         pairs = zip(works, self.selectors, strict=True)
         planned = np.array([planned_work(work, selector) for work, selector in pairs]) + 1.0
-        self.left[:, 0] = np.floor(total * planned / planned.sum())
-        self.left[0, 0] += total - int(self.left.sum())
+        now = min(total, math.ceil(_BURST * total / self._windows_left(time)))
+        self.reserve[0] = total - now
+        self.left[:, 0] = np.floor(now * planned / planned.sum())
+        self.left[0, 0] += now - int(self.left.sum())
 
     def _plan(self, works: list[Work], total: int, time: int) -> None:
         rules, algorithm = self.rules, self.rules.algorithm
         demand = sum(work.demand() for work in works)
         if rules.per_unit:
-            rest = rules.period - time // rules.basic * rules.basic % rules.period
-            budget = float(total) * rules.basic / max(rest, rules.basic)
+            budget = float(total) / self._windows_left(time)
         else:
+            self.part[1] = self.part[0]
             budget = float(self.part[0]) * demand
         part = min(1.0, budget / demand) if demand > 0.0 else 1.0
         if algorithm.drops:
@@ -204,11 +225,14 @@ class Comparing:
                 selector.place()
 
     def hear(self, kept_up: float) -> None:
-        """Learn how much of its work the operator did in the time it had; acts from the next plan.
+        """Learn how much of its work the operator did in the time it had.
+
+        It acts from the next tuple on, on the plan that was in force: told twice before that, the
+        operator heard of the same plan twice.
 
         Reference: Gedik, Wu, Yu, Liu, Algorithm 1.
         """
-        part = float(self.part[0])
+        part = float(self.part[1])
         part = part * kept_up if kept_up < 1.0 else part * self.rules.boost
         self.part[0] = min(1.0, max(LEAST_PART, part))
 

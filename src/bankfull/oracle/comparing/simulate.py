@@ -88,6 +88,8 @@ class _Operator:
             for k, join in enumerate(joins)
         ]
         self.kept = 1.0
+        #: Comparisons of the period that are kept for later basic windows.
+        self.reserve = 0
         self.period: int | None = None
         self.plans: list[Plan] = []
 
@@ -108,7 +110,7 @@ class _Operator:
     def _plan(self, time: int, window: int) -> None:
         """Plan for a basic window; ``time`` is that of its first tuple."""
         rules = self.rules
-        total = sum(one.left for one in self.selected)
+        total = sum(one.left for one in self.selected) + self.reserve
         if self.period != time // rules.period:
             self.period, total = time // rules.period, int(rules.per_unit * rules.period)
         elapsed = window - self.plans[-1].window if self.plans else 1
@@ -117,8 +119,8 @@ class _Operator:
         works = [one.work(time) for one in self.selected]
         demand = sum(work.demand() for work in works)
         # As much as the basic windows that are left of the period have each.
-        rest = rules.period - window * rules.basic % rules.period
-        budget = total * rules.basic / max(rest, rules.basic)
+        windows_left = (rules.period - window * rules.basic % rules.period) // rules.basic
+        budget = total / windows_left
         part = min(1.0, budget / demand) if demand > 0.0 else 1.0
         whole = 1.0
         if self.algorithm.drops:
@@ -134,7 +136,10 @@ class _Operator:
         for one, choice in zip(self.selected, choices, strict=True):
             one.whole = whole
             one.choose(choice)
-        left = self._divide(total, works)
+        # Half as much again, and no more, may be made in this one.
+        now = min(total, math.ceil(1.5 * total / windows_left))
+        self.reserve = total - now
+        left = self._divide(now, works)
         self.plans.append(Plan(window, whole, self.kept, left, choices))
 
     def _divide(self, total: int, works: list[Work]) -> list[int]:

@@ -14,6 +14,8 @@ from bankfull.oracle.comparing.work import Cells, Choice, Work, over_classes, ov
 
 #: So many results weigh as much as what is assumed without any.
 FEW = 8.0
+#: Arrivals or tuples where none are expected.
+HARDLY = 1e-9
 
 
 @dataclass
@@ -89,17 +91,15 @@ def ends_in_a_tie(ordered: list[Block], budget: float) -> bool:
 def _blocks(number: int, work: Work) -> list[Block]:
     """Return a block for every unit, or larger ones where a chain leads from one to the next.
 
-    Classes of which no tuple is expected take no comparisons, and are left out.
+    Where nobody is expected, hardly anybody is, so that even then there is a value a comparison.
     """
     worth, steps = _expected(work)
     blocks = []
     for j in range(2):
         for z in range(work.kinds):
-            if work.arrivals[j][z] <= 0.0:
-                continue
             row = []
             for a in range(work.windows):
-                pairs = work.arrivals[j][z] * work.tuples[j][a]
+                pairs = max(work.arrivals[j][z], HARDLY) * max(work.tuples[j][a], HARDLY)
                 volume, value = pairs * steps[j][z][a], pairs * worth[j][z][a]
                 row.append(Block(number, j, z, [a], [volume], [value]))
             blocks += _chained(row) if work.in_chains else row
