@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         subset,
         superset,
         tuples,
+        utility,
     )
     from bankfull.errors import BankfullError
 
@@ -59,6 +60,7 @@ __all__ = [
     "subset",
     "superset",
     "tuples",
+    "utility",
 ]
 
 

@@ -127,6 +127,14 @@ def test_the_job_file_says_all_that_python_says(tmp_path: Path) -> None:
     assert (job.buckets, job.threads) == (3, 2)
 
 
+def test_importance_by_type(tmp_path: Path) -> None:
+    by_type = 'importance = {column = "k", worth = {x = 8, y = 1.5}}'
+    text = STREAMS.replace('importance = "w"', by_type)
+    assert by_type in text
+    job = read_job(_folder(tmp_path, text + JOIN + SHED))
+    assert job.query.streams[0].importance == bf.utility("k", {"x": 8, "y": 1.5})
+
+
 @pytest.mark.parametrize(
     ("written", "given"),
     [

@@ -48,6 +48,7 @@ GOOD: dict[str, Callable[[], tuple[list[Any], dict[str, Any]]]] = {
     "shed": lambda: ([bf.tuples(5)], {}),
     "tuples": lambda: ([5], {}),
     "comparisons": lambda: ([5], {}),
+    "utility": lambda: (["k", {1: 2.0}], {}),
     "compare": lambda: (["auto"], {}),
     "rows": lambda: ([5], {}),
     "equal": lambda: (["k"], {}),

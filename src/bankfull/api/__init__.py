@@ -17,6 +17,7 @@ from bankfull.api.words import (
     subset,
     superset,
     tuples,
+    utility,
 )
 from bankfull.runtime.embedded import Joined
 
@@ -42,4 +43,5 @@ __all__ = [
     "subset",
     "superset",
     "tuples",
+    "utility",
 ]

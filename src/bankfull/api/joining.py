@@ -19,6 +19,7 @@ from bankfull.spec import (
     Query,
     Shed,
     Stream,
+    Utility,
     as_predicate,
     checks,
     span,
@@ -35,7 +36,7 @@ class BoundStream:
     time: str
     name: str | None = None
     late: object = 0
-    importance: str | None = None
+    importance: str | Utility | None = None
     unique: tuple[str, ...] = ()
     idle: object = None
 
@@ -53,7 +54,7 @@ def stream(
     time: str,
     name: str | None = None,
     late: object = 0,
-    importance: str | None = None,
+    importance: str | Utility | None = None,
     unique: str | Sequence[str] | None = None,
     idle: object = None,
 ) -> BoundStream:
@@ -65,7 +66,8 @@ def stream(
     ``time`` names its time column (timestamp, date or integer). ``late`` is how far time may go
     back: disorder within it is exact, a row beyond it is counted late. ``idle`` is how far the
     stream may fall behind the others before they stop waiting for it; its rows from before then
-    are late. ``importance`` names a column of positive numbers that a budget goes by. ``unique``
+    are late. ``importance`` names a column of positive numbers that a budget goes by, or is a
+    :func:`utility`. ``unique``
     names columns without duplicates: under a budget ``gain`` then knows that a tuple of the other
     stream, joined on all of them, has one partner at most and is of no use afterwards.
     """

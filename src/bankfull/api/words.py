@@ -21,6 +21,7 @@ from bankfull.spec import (
     Subset,
     Superset,
     Tuples,
+    Utility,
     checks,
     span,
 )
@@ -102,6 +103,22 @@ def compare(
 def tuples(count: int) -> Tuples:
     """A budget counted in stored tuples."""
     return Tuples(count)
+
+
+def utility(column: str, worth: Mapping[str | int, float]) -> Utility:
+    """Importance by type: what a tuple is worth for each value of a column.
+
+    ``bf.stream(..., importance=bf.utility("kind", {"security": 10, "other": 1}))``. A row whose
+    value is not among them is set aside and counted.
+    """
+    if not isinstance(worth, Mapping):
+        raise SpecError(
+            f'utility={checks.said(worth)} is no mapping: give e.g. {{"security": 10, "other": 1}}'
+        )
+    for value in worth:
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise SpecError(f"utility: {checks.said(value)} is no type: give text or whole numbers")
+    return Utility(column, tuple(sorted(worth.items(), key=lambda item: repr(item[0]))))
 
 
 def equal(*sides: str | Sequence[str]) -> Equal:

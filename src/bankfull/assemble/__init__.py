@@ -19,7 +19,7 @@ from bankfull.core import JoinPlan, Plan, StreamPlan
 from bankfull.core.plan import MASK, NEVER
 from bankfull.core.store.forms import may_be_null, output_type, plain_schema, plain_type, to_form
 from bankfull.errors import PlanError, closest
-from bankfull.spec import Equal, Join, Query, Rows, Stream
+from bankfull.spec import Equal, Join, Query, Rows, Stream, Utility
 from bankfull.spec.predicates import is_weighted
 
 #: A window is cut into this many basic windows unless the query says otherwise.
@@ -73,7 +73,7 @@ def _check_schema(stream: Stream, schema: pa.Schema) -> None:
             f"stream {stream.name!r} has {counted[doubled[0]]} columns called {doubled[0]!r}: "
             "rename all but one"
         )
-    for column in filter(None, (stream.time, stream.importance, *stream.unique)):
+    for column in filter(None, (stream.time, stream.importance_column, *stream.unique)):
         _position(stream.name, schema, column)
     for field in schema:
         try:
@@ -193,6 +193,7 @@ def _stream(query: Query, stream: Stream, schema: pa.Schema, unit: int | None) -
         max(1, pane_span),
         max(1, pane_rows),
         NEVER if stream.idle is None else in_units(stream.idle, unit, f"idle of {stream.name!r}"),
+        worth=None if not isinstance(stream.importance, Utility) else stream.importance.worth,
     )
 
 

@@ -11,7 +11,7 @@ from bankfull.core.plan import NEVER, ShedPlan
 from bankfull.core.recall.sample import can_watch_all
 from bankfull.errors import PlanError
 from bankfull.policies import Policy, Shape, resolve
-from bankfull.spec import Bytes, Equal, Query, Shed, Tuples
+from bankfull.spec import Bytes, Equal, Query, Shed, Tuples, Utility
 from bankfull.spec.overload import COMBINATIONS, LEAST_BYTES
 
 #: A tuple takes at least this much, which bounds how many a budget in bytes can hold.
@@ -124,7 +124,15 @@ def importance_column(query: Query, position: int, schemas: Mapping[str, pa.Sche
     stream = query.streams[position]
     if stream.importance is None:
         return -1
-    kind = schemas[stream.name].field(stream.importance).type
+    kind = schemas[stream.name].field(stream.importance_column).type
+    if isinstance(stream.importance, Utility):
+        text = isinstance(stream.importance.worth[0][0], str)
+        if not (is_text(kind) if text else pa.types.is_integer(kind)):
+            raise PlanError(
+                f"utility of stream {stream.name!r} has {'text' if text else 'whole numbers'} for "
+                f"types, and column {stream.importance_column!r} has type {kind}: give its values"
+            )
+        return int(schemas[stream.name].get_field_index(stream.importance_column))
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if not number:
         raise PlanError(
@@ -133,3 +141,12 @@ def importance_column(query: Query, position: int, schemas: Mapping[str, pa.Sche
         )
     column: int = schemas[stream.name].get_field_index(stream.importance)
     return column
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a column holds text, also as a dictionary."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )

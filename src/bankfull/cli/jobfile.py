@@ -22,6 +22,7 @@ from bankfull.spec import (
     Query,
     Rows,
     Stream,
+    Utility,
     Window,
     span,
     window,
@@ -129,7 +130,7 @@ def _stream(table: Table, name: str, folder: Path) -> tuple[Input, Stream]:
     time = table.text("time", "name the column that says when a row happened")
     late = table.optional("late", lambda value: span(value, "late"), span(0))
     idle = table.optional("idle", lambda value: span(value, "idle"), None)
-    importance = table.optional("importance", _column, None)
+    importance = table.optional("importance", lambda value: _importance(table, value), None)
     no_columns: tuple[str, ...] = ()
     unique = table.optional("unique", lambda value: one_or_more(value, "name columns"), no_columns)
     table.done()
@@ -212,6 +213,19 @@ def _window(value: Any) -> Window:
             raise SpecError(f"{value!r} is not a window: write {{rows = 1000}} for a count window")
         return Rows(value["rows"])
     return window(value)
+
+
+def _importance(table: Table, value: Any) -> str | Utility | None:
+    """Read a column of numbers, or a column of types and what each is worth."""
+    if not isinstance(value, dict):
+        return _column(value)
+    example = '{column = "kind", worth = {security = 10, other = 1}}'
+    inner = Table(table.file, f"{table.where} importance", value, example)
+    column = inner.text("column", f"name one, e.g. {example}")
+    worth = inner.read("worth", lambda given: typed(given, dict, f"e.g. {example}"))
+    inner.done()
+    with inner.told():
+        return Utility(column, tuple(sorted(worth.items())))
 
 
 def _column(value: Any) -> str:

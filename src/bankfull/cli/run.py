@@ -54,6 +54,7 @@ def run(
     late = "30 seconds"        # how far time may go back (default: not at all)
     # idle = "5 minutes"       # how far it may fall behind before others stop waiting
     # importance = "amount", unique = "order_id"       columns for [shed]
+    # importance = {column = "kind", worth = {security = 10, other = 1}}    by type
     # format = "parquet"       # parquet, arrow, csv, jsonl (default: by suffix)
     # types = {amount = "float64"}, delimiter = ";"    how to read text
 

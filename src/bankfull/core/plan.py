@@ -41,6 +41,8 @@ class StreamPlan:
     pane_rows: int
     idle: int = NEVER
     masked: bool = False
+    #: What a tuple is worth for each value of the column that its importance follows from.
+    worth: tuple[tuple[str | int, float], ...] | None = None
 
 
 @dataclass(frozen=True)

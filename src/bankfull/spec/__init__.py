@@ -16,7 +16,7 @@ from bankfull.spec.predicates import (
     Superset,
     as_predicate,
 )
-from bankfull.spec.query import SEARCHES, Join, Query, Stream
+from bankfull.spec.query import SEARCHES, Join, Query, Stream, Utility
 from bankfull.spec.serial import digest, from_json, to_json
 from bankfull.spec.spans import Duration, Rows, Ticks, Window, span, window, windows
 
@@ -40,6 +40,7 @@ __all__ = [
     "Superset",
     "Ticks",
     "Tuples",
+    "Utility",
     "Window",
     "as_predicate",
     "digest",

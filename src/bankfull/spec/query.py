@@ -16,6 +16,33 @@ STREAMS_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
+class Utility:
+    """Importance by type: what a tuple is worth for each value of a column."""
+
+    column: str
+    worth: tuple[tuple[str | int, float], ...]
+
+    def __post_init__(self) -> None:
+        checks.text("utility column", self.column)
+        if not self.worth:
+            raise SpecError(f"utility of {self.column!r} names no types: give at least one")
+        kinds = {type(value) for value, _ in self.worth}
+        if not kinds <= {str, int} or len(kinds) > 1:
+            raise SpecError(
+                f"utility of {self.column!r}: types must be all text or all whole numbers"
+            )
+        for value, worth in self.worth:
+            if not checks.is_number(worth) or not 0.0 < worth <= 1e25:
+                raise SpecError(
+                    f"utility of {self.column!r}: {value!r} is worth {checks.said(worth)}: give a "
+                    "number above zero"
+                )
+
+    def __str__(self) -> str:
+        return f"{self.column} ({len(self.worth)} types)"
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
     """One input: its name, which column is its time, how far that time may go back.
 
@@ -25,18 +52,23 @@ class Stream:
     name: str
     time: str
     late: Span = Duration(0)  # noqa: RUF009 - frozen, so sharing the default is safe
-    importance: str | None = None
+    importance: str | Utility | None = None
     unique: tuple[str, ...] = ()
     idle: Span | None = None
 
     def __post_init__(self) -> None:
         checks.text("stream name", self.name)
         checks.text("stream time", self.time)
-        if self.importance is not None:
+        if self.importance is not None and not isinstance(self.importance, Utility):
             checks.text("stream importance", self.importance)
         for column in self.unique:
             checks.text("stream unique", column)
         object.__setattr__(self, "late", at_zero(self.late))
+
+    @property
+    def importance_column(self) -> str | None:
+        """The column that a tuple's importance follows from, if it has one."""
+        return self.importance.column if isinstance(self.importance, Utility) else self.importance
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +184,4 @@ def _size(length: Window) -> int:
     return length.nanoseconds if isinstance(length, Duration) else length.count
 
 
-__all__ = ["SEARCHES", "STREAMS_MAX", "Join", "Query", "Rows", "Stream"]
+__all__ = ["SEARCHES", "STREAMS_MAX", "Join", "Query", "Rows", "Stream", "Utility"]

@@ -23,6 +23,7 @@ _KINDS: dict[str, type] = {
         comparing.Compare,
         overload.Shed,
         *predicates.PREDICATES.values(),
+        query.Utility,
         query.Stream,
         query.Join,
         query.Query,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bankfull.core.codes import keys
@@ -19,17 +20,42 @@ from bankfull.kernels.bounded import memory as m
 from bankfull.kernels.bounded.matches import Arrivals, Output
 from bankfull.kernels.bounded.records import JOIN, MEMBERS, STREAM, records
 
+#: Types of tuples with what each is worth.
+Worth = tuple[tuple[str | int, float], ...]
 #: The largest importance. The product of five of them, squared for the error of an estimate and
 #: added up over all results, is still a number.
 IMPORTANCE_MAX = 1e25
 
 
-def importance_of(rows: pa.RecordBatch, column: int) -> NDArray[np.float64]:
-    """Return what every row is worth to a policy: its importance, and 1 without a column of it."""
+def importance_of(rows: pa.RecordBatch, column: int, worth: Worth | None) -> NDArray[np.float64]:
+    """Return what every row is worth to a policy: its importance, and 1 without a column of it.
+
+    ``worth`` has the importance of each value, where it is not the value itself.
+    """
     if column < 0:
         return np.ones(rows.num_rows)
+    if worth is not None:
+        each = np.array([amount for _, amount in worth])
+        found: NDArray[np.float64] = each[_types(rows.column(column), worth)]
+        return found
     values = rows.column(column).cast(pa.float64(), safe=False)
     return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def unknown_type(values: pa.Array, worth: Worth) -> NDArray[np.bool_]:
+    """Return which values have no importance: null, or not among the types that were given."""
+    return _types(values, worth) < 0
+
+
+def _types(values: pa.Array, worth: Worth) -> NDArray[np.int64]:
+    """Return the place of every value among the types; -1 if it is not among them."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if not pa.types.is_integer(values.type):
+        values = values.cast(pa.string())
+    known = pa.array([value for value, _ in worth]).cast(values.type, safe=False)
+    places = pc.index_in(values, value_set=known, skip_nulls=True).fill_null(-1)
+    return places.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
 
 def bad_importance(values: pa.Array) -> NDArray[np.bool_]:

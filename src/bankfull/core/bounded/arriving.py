@@ -88,7 +88,7 @@ def _piece(
         times,
         np.arange(first, first + count, dtype=np.int64),
         sizes,
-        importance_of(rows, plan.shed.importance[position]),
+        importance_of(rows, plan.shed.importance[position], plan.streams[position].worth),
         codes,
         keyed,
         uncounted(log.plan, rows),

@@ -94,7 +94,8 @@ class Comparing:
     def append(self, position: int, rows: pa.RecordBatch, sizes: NDArray[np.int64] | None) -> None:
         """Give rows that were just stored a class and a worth; ``sizes`` are of their sets."""
         count = rows.num_rows
-        worth = importance_of(rows, self.rules.importance[position])
+        by_type = self.plan.streams[position].worth
+        worth = importance_of(rows, self.rules.importance[position], by_type)
         self.worth[position].tail(count)[:] = worth
         classes = np.zeros(count, np.int64)
         algorithm = self.rules.algorithm

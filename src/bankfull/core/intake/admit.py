@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bankfull.core.bounded.arrays import bad_importance
+from bankfull.core.bounded.arrays import bad_importance, unknown_type
 from bankfull.core.codes.sets import bad_weights
 from bankfull.core.intake.text import as_bytes, has_text, is_sound, not_utf8
 from bankfull.core.intake.times import null_times, to_units
@@ -72,8 +73,11 @@ def checks_of(plan: Plan, position: int) -> list[Check]:
         for join in plan.joins
         if is_weighted(join.predicate) and position in join.streams
     ]
-    if plan.importance(position) >= 0:
-        checks.append(Check(plan.importance(position), bad_importance, "bad importance"))
+    column, worth = plan.importance(position), plan.streams[position].worth
+    if column >= 0 and worth is not None:
+        checks.append(Check(column, partial(unknown_type, worth=worth), "unknown type"))
+    elif column >= 0:
+        checks.append(Check(column, bad_importance, "bad importance"))
     return checks
 
 
