@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,8 @@ from bankfull.errors import SpecError
 from bankfull.lab import EXPERIMENTS, select
 from bankfull.lab import observers as see
 from bankfull.lab.claims import VERDICTS, Claim, Points
+from bankfull.lab.cpu.setting import Setting
+from bankfull.lab.cpu.shared import phase
 from bankfull.lab.everything import gap_over_seeds, over_seeds
 from bankfull.policies import POLICIES
 
@@ -193,6 +196,18 @@ def test_every_experiment_is_declared_completely(key: str) -> None:
     assert {cell.seed for cell in one.cells(True, [7, 8])} == {7, 8}
 
 
+def over_time() -> Iterator[dict[str, Any]]:
+    """The seconds of the CPU paper's rates, and for some figures the ages in either window."""
+    for second in range(135):
+        direction = f"window of S{1 + second // 21 % 2}"
+        yield {
+            "time": second + 0.5,
+            "phase": phase(Setting(), second),
+            "direction": direction,
+            "age": second % 21 + 0.5,
+        }
+
+
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("key", EXPERIMENTS)
 def test_every_claim_has_something_to_be_judged_by(key: str, quick: bool) -> None:
@@ -200,10 +215,14 @@ def test_every_claim_has_something_to_be_judged_by(key: str, quick: bool) -> Non
     one = EXPERIMENTS[key]
     fields = ("value", "results", "importance", "seconds", "sse", "kl", "memory_share")
     invented: dict[str, Any] = dict.fromkeys((*fields, "slope", "straight", "one_age_fits"), 0.5)
-    within = {"rank": 1, "cache": 0.1, "age": 0.025}
+    within: list[dict[str, Any]] = [{"rank": 1, "cache": 0.1, "age": 0.025}]
+    if key.startswith("cpu."):
+        invented |= {"share": 0.5, "bound": 0.5, "dropped": 0.0}
+        within = list(over_time())
     records = [
-        {one.curve: cell.system, **within, **cell.place, "seed": cell.seed, **invented}
+        {one.curve: cell.system, **point, **cell.place, "seed": cell.seed, **invented}
         for cell in one.cells(quick, None)
+        for point in within
     ]
     verdicts = one.judge(records, quick)
     assert len(verdicts) == len(one.claims)

@@ -59,7 +59,7 @@ def _hang(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "heap"), [(6, "256m"), pytest.param(15, "1g", marks=pytest.mark.soak)]
+    ("files", "heap"), [(8, "256m"), pytest.param(15, "1g", marks=pytest.mark.soak)]
 )
 def test_a_large_state_restarts_in_a_small_heap(files: int, heap: str, tmp_path: Path) -> None:
     """Stored by one driver, read back by others, with a heap that could not hold it."""

@@ -56,7 +56,8 @@ def _threads(plan: Plan, threads: int) -> str:
     if threads == 1:
         return "threads: 1"
     if plan.shed is not None or plan.compare is not None:
-        return f"threads: 1 of {threads}, as one thread keeps a budget"
+        budget = "memory budget" if plan.shed is not None else "budget of comparisons"
+        return f"threads: 1 of {threads}, as one thread keeps a {budget}"
     others = [
         join.name
         for join in plan.query.joins
