@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import bankfull as bf
+from bankfull.assemble import assemble
 from bankfull.core.bounded.join import BoundedJoin
 from bankfull.errors import PlanError, SpecError
 from bankfull.policies import POLICIES
@@ -376,6 +377,15 @@ def test_where_comparisons_cannot_be_chosen_it_says_so(
     streams = [bf.stream(table, time="t", name=name) for name in "ab"]
     with pytest.raises(bf.BankfullError, match=told):
         bf.join(*streams, on="k", overload=bf.shed(cpu=bf.comparisons(5), **shed), **options)
+
+
+def test_a_tuple_that_goes_to_several_operators_is_not_dropped_in_each() -> None:
+    table = pa.table({"t": [1, 2], "k": [1, 1]})
+    streams = [bf.stream(table, time="t", name=name) for name in "ab"]
+    shed = bf.shed(cpu=bf.comparisons(5), compare="drop")
+    query = bf.join(*streams, on="k", within=5, overload=shed).query
+    with pytest.raises(PlanError, match="several buckets"):
+        assemble(query, dict.fromkeys("ab", table.schema), masked=True)
 
 
 def test_comparisons_are_chosen_between_two_streams() -> None:
