@@ -45,9 +45,14 @@ def _hang(job: Job) -> None:
     try:
         java = next(one.pid for one in members(process.pid) if "org.apache.spark" in one.command)
         until(lambda: _at_state(process.pid) or process.poll() is not None, "state is read")
-        os.kill(java, signal.SIGSTOP)
-        time.sleep(3)
-        os.kill(java, signal.SIGCONT)
+        for _ in range(10):  # a worker takes in the rows of its micro-batch before it reads state
+            with suppress(ProcessLookupError):  # it has ended, which is what this waits for
+                os.kill(java, signal.SIGSTOP)
+                time.sleep(1.5)
+                os.kill(java, signal.SIGCONT)
+                time.sleep(0.3)
+            if process.poll() is not None:
+                break
         until(lambda: process.poll() is not None, "the driver ends")
     finally:
         end(process)
