@@ -222,10 +222,16 @@ def _importance(table: Table, value: Any) -> str | Utility | None:
     example = '{column = "kind", worth = {security = 10, other = 1}}'
     inner = Table(table.file, f"{table.where} importance", value, example)
     column = inner.text("column", f"name one, e.g. {example}")
-    worth = inner.read("worth", lambda given: typed(given, dict, f"e.g. {example}"))
+    types = Table(
+        table.file,
+        f"{inner.where} worth",
+        inner.take("worth", lambda given: given, f"say what each type is worth, e.g. {example}"),
+        "{security = 10, other = 1}",
+    )
+    worth = [(name, types.read(name, lambda amount: amount)) for name in sorted(types)]
     inner.done()
-    with inner.told():
-        return Utility(column, tuple(sorted(worth.items())))
+    with types.told():
+        return Utility(column, tuple(worth))
 
 
 def _column(value: Any) -> str:
