@@ -16,7 +16,7 @@ export PIP_CONSTRAINT := constraints.txt
 JAVA = sh scripts/java.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench soak clean
+.PHONY: help demo test lint bench soak clean uncompiled kernels
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -25,14 +25,21 @@ demo: $(READY) ## real flights, live on Spark: exact, then a burst and a tenth o
 	@$(JAVA) || { echo "Or without Spark: $(BIN)/bankfull demo --engine embedded" >&2; exit 1; }
 	@$(BIN)/bankfull demo
 
-test: lint ## lint, then every test
+test: $(READY) ## lint, then every test
 	@$(JAVA)
-	@echo "tests, compiler off"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m uncompiled tests
-	@echo "compiling kernels"
-	@$(BIN)/python tests/compile_kernels.py
+	@$(MAKE) --no-print-directory -j3 -O lint uncompiled kernels
 	@echo "tests, compiler on"
 	@$(BIN)/python -m pytest -q -n 2 -m "not soak"
+
+# Beside each other: each of the three leaves a core idle for a while.
+uncompiled: $(READY)
+	@echo "tests, compiler off"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m uncompiled \
+		$$(grep -rl --include='test_*.py' 'mark\.uncompiled' tests)
+
+kernels: $(READY)
+	@echo "compiling kernels"
+	@$(BIN)/python tests/compile_kernels.py
 
 lint: $(READY) ## ruff, mypy and the layer law
 	@$(BIN)/ruff check .

@@ -1,9 +1,8 @@
 """What choosing comparisons costs when nothing is left out, beside the exact join.
 
 Run: python benchmarks/comparing_overhead.py
-Each join is run three times in turn with each of three overloads: block (exact), comparisons that
-are never used up (everything is compared, basic windows are kept and counted), and the same with
-the exact join waiting for the order of tuples, which choosing needs (a window of rows makes it).
+Each join is run three times in turn with each of two overloads: block (exact), and comparisons that
+are never used up (tuples wait for their order, everything is compared, basic windows are counted).
 Prints processor seconds, the best of three, and the share of them spent in plans.
 """
 

@@ -77,28 +77,37 @@ def sql_pairs() -> Callable[[pa.Table, pa.Table, str, tuple[int, int]], Pairs]:
     return pairs
 
 
-#: They start processes with a Spark of their own, and need not wait for all the others.
-_SPARK_OF_ITS_OWN = ("test_lab_spark.py", "test_cli_bench_spark.py")
-#: They start drivers as processes and wait for them: a chain as long as that of all the others.
-_DRIVERS = (
-    "test_disk_spark.py",
-    "test_heap_spark.py",
-    "test_kills_spark.py",
-    "test_recovery_spark.py",
-)
+#: They compare with the same undisturbed queries, which a worker runs once.
+_DRIVERS = ("test_disk_spark.py", "test_recovery_spark.py")
+#: They start drivers as processes and wait for them, a minute or more a file.
+_LONG = (*_DRIVERS, "test_heap_spark.py", "test_kills_spark.py")
+#: Their tests look at what one costly run has left.
+_BY_FILE = ("test_cli_engine_spark.py", "test_lab_commands.py")
+#: So do these, at what a process with all examples on Spark has said.
+_SPARK_EXAMPLES = ("test_an_example_on_spark", "test_a_script_hears")
 
 
 class _Together(LoadScopeScheduling):
-    """Gives one worker the tests that share a Spark session, and another those with drivers.
+    """Gives a worker what is cheaper together, and goes through it in the order of collection.
 
-    What tests the same policy goes to one worker each: two would compile it twice, where
-    ``compile_kernels.py`` has not done so before. Whatever has most tests begins first.
+    Tests in ``tests/spark`` go by file: each worker has a session, so either may take the next
+    file. Tests that look at what one costly run has left stay in one worker. What tests the same
+    policy goes to one worker: two would compile it twice, where ``compile_kernels.py`` has not done
+    so before.
     """
+
+    def __init__(self, config: pytest.Config, log: object) -> None:
+        config.option.loadscopereorder = False  # what has most tests is not what takes longest
+        super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
         path, _, test = nodeid.partition("::")
-        if "spark" in path and not path.endswith(_SPARK_OF_ITS_OWN):
-            return "spark drivers" if path.endswith(_DRIVERS) else "spark"
+        if path.endswith(_DRIVERS):
+            return "spark drivers"
+        if "tests/spark/" in path or path.endswith(_BY_FILE):
+            return path
+        if test.startswith(_SPARK_EXAMPLES):
+            return "spark examples"
         about_policy = "polic" in path and test.endswith("]")
         named = test.partition("[")[2].strip("]").split("-")[-1]
         return f"policy {named}" if about_policy else nodeid
@@ -108,3 +117,17 @@ class _Together(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """Schedule by file name; groups by marker are lost between this pytest and this xdist."""
     return _Together(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no worker is left alone with it at the end."""
+
+    def turn(item: pytest.Item) -> int:
+        if item.path.name in _LONG:
+            return 0
+        if item.path.parent.name == "spark":
+            return 1
+        return 2 if item.get_closest_marker("slow") else 3
+
+    items.sort(key=turn)  # keeps the order among equals

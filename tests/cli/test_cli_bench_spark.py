@@ -13,9 +13,8 @@ pytestmark = pytest.mark.xdist_group("spark")
 @pytest.mark.slow
 def test_bench_on_spark_runs_four_systems_that_agree() -> None:
     pytest.importorskip("pyspark")
-    done = shop.bankfull(
-        "bench", "spark", "--quick", "--repeats", "1", "--only", "join60", "--json"
-    )
+    words = ("bench", "spark", "--quick", "--repeats", "1", "--only", "join60", "--json")
+    done = shop.bankfull(*words, **shop.quick_renames())
     assert (done.returncode, done.stderr) == (0, b"")
     told = json.loads(done.stdout)
     assert told["bench"] == "spark"

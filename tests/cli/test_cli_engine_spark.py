@@ -1,13 +1,15 @@
 """Differential: ``bankfull run`` on Spark and in this process give the same rows in the same types.
 
-Both engines read the same job files; the embedded one is judged by nested loops elsewhere. All jobs
-of this file run in one process of their own, with one Spark session, so that no setting leaks into
-the sessions of other tests.
+Both engines read the same job files; the embedded one is judged by nested loops elsewhere. All
+commands of this file run in one process of their own, so that no setting leaks into the sessions of
+other tests. The first is the command as a shell would run it, which starts Java itself and prints
+to the process's own standard output; the others share a session, the lab's grid among them.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,23 +27,32 @@ from bankfull.errors import DataError, PlanError
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow]
 
-#: Runs many command lines in one process and writes what each of them gave.
+#: Runs a command line as it is, then many in one process, and writes what each of them gave.
 DRIVER = """
-import json, os, sys, traceback
+import json, os, shutil, sys, traceback
 from pathlib import Path
-os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-import bankfull as bf
 from typer.testing import CliRunner
-from bankfull.cli import app
-spark = bf.session("tests", **{"spark.driver.memory": "1g", "spark.sql.caseSensitive": "true"})
-told = []
-for arguments in json.loads(Path(sys.argv[1]).read_text()):
+from bankfull import cli
+_, given, wanted, *sys.argv[1:] = sys.argv
+try:
+    cli.main()
+except SystemExit as ended:
+    if ended.code:
+        raise
+import bankfull as bf
+spark = bf.session("tests", **{"spark.sql.caseSensitive": "true"})
+# The command has removed the folder in which its Java unpacks libraries; Java itself goes on here.
+scratch = Path(spark._jvm.java.lang.System.getProperty("java.io.tmpdir"))
+scratch.mkdir(parents=True)
+app, told = cli.app, []
+for arguments in json.loads(Path(given).read_text()):
     outcome = CliRunner().invoke(app, arguments)
     expected = outcome.exception is None or isinstance(outcome.exception, SystemExit)
     more = "" if expected else "".join(traceback.format_exception(outcome.exception))
     told.append([outcome.exit_code if expected else -1, outcome.stdout, outcome.stderr + more])
-Path(sys.argv[2]).write_text(json.dumps(told))
+Path(wanted).write_text(json.dumps(told))
 spark.stop()
+shutil.rmtree(scratch.parent)
 """
 
 Make = Callable[[Path], None]
@@ -171,11 +182,13 @@ JOBS: dict[str, Make] = {
 REFUSED: dict[str, Make] = {"strict": _strict, "too fine": _too_fine}
 
 Told = dict[tuple[str, str], tuple[int, str, str]]
+#: Two experiments of the lab, one on the operator itself and one on the streams alone.
+GRID = ["lab", "run", "gdj.stack", "importance.dgl", "--quick", "--json"]
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Told]:
-    """Every job on both engines, each in a folder of its own."""
+    """Every job on both engines, each in a folder of its own, and what the process itself said."""
     base = tmp_path_factory.mktemp("engines")
     runs = []
     for name, make in (JOBS | REFUSED).items():
@@ -184,17 +197,24 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Told]:
             folder.mkdir(parents=True)
             make(folder)
             runs.append(((name, engine), ["run", str(folder / "join.toml"), "--engine", engine]))
+    grid = [*GRID, "--engine", "spark", "--out", str(base / "grid")]
+    runs.append((("grid", "spark"), grid))
     (base / "runs.json").write_text(json.dumps([arguments for _, arguments in runs]))
+    (base / "alone").mkdir()
+    JOBS["parquet and csv"](base / "alone")
+    alone = ["run", base / "alone" / "join.toml", "--engine", "spark", "--json"]
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(base / "runs.json"), str(base / "told.json")],
+        [sys.executable, "-c", DRIVER, base / "runs.json", base / "told.json", *alone],
         capture_output=True,
         text=True,
         check=False,
         timeout=600,
+        env={**os.environ, "NO_COLOR": "1"},
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    found = {("alone", "spark"): (done.returncode, done.stdout, done.stderr)}
     told = json.loads((base / "told.json").read_text())
-    return base, {key: tuple(one) for (key, _), one in zip(runs, told, strict=True)}
+    return base, found | {key: tuple(one) for (key, _), one in zip(runs, told, strict=True)}
 
 
 def _rows(text: str) -> list[str]:
@@ -259,17 +279,29 @@ def test_refused_on_spark(ran: tuple[Path, Told], name: str, message: str) -> No
     assert not list((base / "spark" / name).glob("joined*"))
 
 
-def test_json_is_one_object_and_nothing_else(tmp_path: Path) -> None:
-    """A process of its own: whatever Spark and its workers write, it is not here."""
-    _shop("orders.parquet", "payments.csv", "joined.parquet")(tmp_path)
-    done = shop.bankfull("run", tmp_path / "join.toml", "--engine", "spark", "--json")
-    assert (done.returncode, done.stderr) == (0, b"")
-    told: dict[str, Any] = json.loads(done.stdout)
+def test_json_is_one_object_and_nothing_else(ran: tuple[Path, Told]) -> None:
+    """Whatever Spark and its workers write while they start, run and end, it is not here."""
+    code, stdout, stderr = ran[1]["alone", "spark"]
+    assert (code, stderr) == (0, "")
+    told: dict[str, Any] = json.loads(stdout)
     assert told["engine"] == "spark"
     assert told["rows_in"] == 400
     expected = len(shop.pairs(*shop.make(rows=200)))
     assert told["rows_out"] == told["ledger"]["joins"]["join"]["emitted"] == expected
     assert told["ledger"]["streams"]["orders"]["arrived"] == 200
+
+
+def test_differential_the_grid_of_the_lab(ran: tuple[Path, Told], tmp_path: Path) -> None:
+    """The grid as a Spark job gives the points that one process gives."""
+    code, there, stderr = ran[1]["grid", "spark"]
+    assert code == 0, stderr
+    here = shop.bankfull(*GRID, "--engine", "local", "--out", tmp_path)
+    assert here.returncode == 0, here.stderr.decode()
+    points = []
+    for engine, told in (("spark", json.loads(there)), ("local", json.loads(here.stdout))):
+        assert told["engine"] == engine
+        points.append([{k: v for k, v in row.items() if k != "seconds"} for row in told["rows"]])
+    assert points[0] == points[1]
 
 
 def test_explain_needs_no_spark(tmp_path: Path) -> None:

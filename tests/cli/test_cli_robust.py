@@ -187,8 +187,15 @@ def test_closed_and_full_streams(tmp_path: Path, options: str, code: int, messag
         assert shop.rows_of(shop.read(tmp_path / "joined.csv")) == shop.pairs(*shop.make())
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("parquet", "SIGINT"),
+        ("jsonl", "SIGTERM"),
+        pytest.param("parquet", "SIGTERM", marks=pytest.mark.soak),
+        pytest.param("jsonl", "SIGINT", marks=pytest.mark.soak),
+    ],
+)
 def test_a_signal_leaves_no_output(tmp_path: Path, name: str, form: str) -> None:
     """A join of many results, ended when its output is half written."""
     rows = 100_000

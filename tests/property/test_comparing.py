@@ -15,7 +15,9 @@ import pytest
 import bankfull as bf
 from bankfull.assemble import assemble
 from bankfull.core import Batch, Budget, Ledger, State, restore, snapshot, start, step
+from bankfull.core.exact import equal_index
 from bankfull.core.exact.join import ExactJoin
+from bankfull.kernels.exact import bulk
 from bankfull.spec import (
     Compare,
     Comparisons,
@@ -247,3 +249,31 @@ def test_the_interval_of_recall_covers_the_truth() -> None:
         assert recall is not None
         covered += recall.low <= share <= recall.high
     assert covered > 50
+
+
+def test_differential_counts_in_bulk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where everything is compared, what plans learn from is what the search itself counts."""
+    counted = 0
+
+    def counting(*given: Any) -> None:
+        nonlocal counted
+        counted += 1
+        bulk.count_arrivals(*given)
+
+    for seed in range(10):
+        world = World(seed, "auto")
+        world.kind, world.search = "keys", "hash"
+        for per_unit in (world.per_unit, AMPLE):
+            cuts = None if seed % 2 else seed
+            outcomes = []
+            for takes_all in (bulk.takes_all, lambda selection: False):
+                monkeypatch.setattr(equal_index, "count_arrivals", counting)
+                monkeypatch.setattr(equal_index, "takes_all", takes_all)
+                outcomes.append(run(world, per_unit, None if cuts is None else random.Random(cuts)))
+            (found, ledger, state), (again, same, other) = outcomes
+            assert found == again, seed
+            assert ledger.as_dict() == same.as_dict(), seed
+            theirs = other.stage(ExactJoin).keep().arrays
+            for name, array in state.stage(ExactJoin).keep().arrays.items():
+                assert array.tobytes() == theirs[name].tobytes(), (seed, name)
+    assert counted

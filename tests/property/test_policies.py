@@ -79,6 +79,9 @@ def test_every_policy_has_a_twin() -> None:
 #: Every kind of window with every kind of budget: as the first seeds have them, all others have.
 KINDS = list(itertools.product(("time", "spans", "rows", "mixed"), ("tuples", "bytes")))
 
+#: Random streams for every policy, three of every kind.
+FEW = 3 * len(KINDS)
+
 
 def check_twin(name: str, seeds: range) -> None:
     """Compare results, what is stored, what was dropped and what is counted of it."""
@@ -104,13 +107,14 @@ def check_twin(name: str, seeds: range) -> None:
 @pytest.mark.parametrize("name", PAIRS)
 def test_differential_twin(name: str) -> None:
     """The engine stores, drops and joins what the twin does, however the input is cut."""
-    check_twin(name, range(48))
+    check_twin(name, range(FEW))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", PAIRS)
 def test_differential_twin_soak(name: str) -> None:
     """The same on many more random streams."""
+    check_twin(name, range(FEW, 2 * FEW))
     check_twin(name, range(1000, 1400))
 
 

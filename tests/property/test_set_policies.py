@@ -223,7 +223,7 @@ def test_differential_twin(name: str) -> None:
     However the input is cut, and if every state is written down and read back.
     """
     ours, twin = PAIRS[name]
-    for seed in fewer(range(48), 8):
+    for seed in fewer(range(48), 12):
         world = World(seed)
         capacity = sum(world.capacity) if world.unified else world.capacity
         expected = simulate(world.arrivals, world.joins, capacity, twin, seed=3)

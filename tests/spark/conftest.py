@@ -1,7 +1,6 @@
 """One Spark session for all tests here that one worker process runs.
 
-``tests/conftest.py`` says which worker that is: those with drivers of their own go to another one,
-so that both are done at about the same time.
+``tests/conftest.py`` gives every worker a file at a time.
 """
 
 from __future__ import annotations

@@ -148,14 +148,17 @@ def within_budget(runner: Runner) -> None:
     assert all(one["a.stored"] + one["b.stored"] <= BUDGET for one in seen)
 
 
-#: One for each kind of state that a policy has beside its tuples; the others run for long.
-KINDS = ("age", "dgl", "gain", "gdj", "random", "s3fifo")
-FOR_LONG = [
-    pytest.param(name, marks=pytest.mark.soak) for name in sorted(POLICIES) if name not in KINDS
-]
+def some(*names: str) -> list[Any]:
+    """Return all policies, those that are not named for `make soak`.
+
+    Spark does nothing of its own for a policy: ``tests/property/test_durable.py`` hands the state
+    of each from worker to worker, and what runs in one bucket runs for every policy above.
+    """
+    others = [name for name in sorted(POLICIES) if name not in names]
+    return [*names, *(pytest.param(name, marks=pytest.mark.soak) for name in others)]
 
 
-@pytest.mark.parametrize("policy", [*KINDS, *FOR_LONG])
+@pytest.mark.parametrize("policy", some("gain", "s3fifo"))
 def test_a_restart_half_way_decides_as_in_one_process(runner: Fresh, policy: str) -> None:
     """Streaming, one bucket, whatever the micro-batches: the state that is read back is whole."""
     given = case()
@@ -170,7 +173,7 @@ def test_a_restart_half_way_decides_as_in_one_process(runner: Fresh, policy: str
         assert (counts[f"{name}.shed"], counts[f"{name}.evicted"]) == (told.shed, told.evicted)
 
 
-@pytest.mark.parametrize("policy", [*KINDS, *FOR_LONG])
+@pytest.mark.parametrize("policy", some("dgl", "gain", "random"))
 def test_policies_over_buckets(spark: Any, policy: str) -> None:
     """Batch DataFrames: part of the exact result, each tuple accounted for; exact if it fits."""
     frames = {n: spark.createDataFrame(table) for n, table in case().tables.items()}
@@ -181,13 +184,7 @@ def test_policies_over_buckets(spark: Any, policy: str) -> None:
     balanced(ample.ledger.get["ledger"])
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        "gain",
-        *(pytest.param(one, marks=pytest.mark.soak) for one in sorted(POLICIES) if one != "gain"),
-    ],
-)
+@pytest.mark.parametrize("policy", some("gain"))
 def test_over_buckets_a_restart_changes_nothing(runner: Fresh, policy: str) -> None:
     """Streaming: the budget is the query's in every micro-batch, and the result is the same."""
     given, whole = case(), runner()

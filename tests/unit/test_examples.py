@@ -2,9 +2,11 @@
 
 A Python block is pasted into a file and run as a script, a shell block by a shell, each in a
 process and a folder of its own; what the page promises below it, in a block of text, must be what
-is printed last (in any order, since joins promise none). Blocks of commands that install or take
-minutes are marked ``console``: of them only the spelling is checked, down to targets, options and
-experiments. No example ends with an error of Java's, and a script hears Spark's last report.
+is printed last (in any order, since joins promise none). Those that start Spark share a process,
+since starting takes longer than all they do, and run each alone under ``make soak``. Blocks of
+commands that install or take minutes are marked ``console``: of them only the spelling is checked,
+down to targets, options and experiments. No example ends with an error of Java's, and a script
+hears Spark's last report.
 """
 
 from __future__ import annotations
@@ -54,6 +56,23 @@ writer.option("checkpointLocation", "checkpoint").start("joined").awaitTerminati
 """
 
 
+#: Runs scripts as if each were the program, in the folder it is in and which it empties after each,
+#: since Java never leaves the folder it was started in. Says on both streams where one ends.
+_ONE_AFTER_ANOTHER = """
+import os, runpy, shutil, sys, traceback
+for number, path in enumerate(sys.argv[1:], 2):
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except BaseException:
+        traceback.print_exc()
+    if number < len(sys.argv):  # the last one hears what is said as the process ends
+        for stream in (sys.stdout, sys.stderr):
+            print(chr(12), end="", file=stream, flush=True)
+    for name in os.listdir():
+        shutil.rmtree(name) if os.path.isdir(name) else os.unlink(name)
+"""
+
+
 @dataclass(frozen=True)
 class Example:
     page: str
@@ -83,12 +102,10 @@ def examples(path: Path) -> list[Example]:
 EVERY = [example for path in PAGES for example in examples(path)]
 
 
-def _runnable() -> list[Any]:
-    return [
-        pytest.param(one, id=one.name, marks=[pytest.mark.slow] if "bf.session" in one.code else [])
-        for one in EVERY
-        if one.language in ("python", "sh")
-    ]
+RUNNABLE = [one for one in EVERY if one.language in ("python", "sh")]
+ON_SPARK = [one for one in RUNNABLE if "bf.session" in one.code]
+#: The last of those that share a process: nothing waits for what Spark reports of its end.
+LATE = Example("late", 0, "python", _LATE_AT_THE_END, None)
 
 
 def run(example: Example, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -109,26 +126,75 @@ def run(example: Example, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("example", _runnable())
-def test_an_example_runs_and_prints_what_its_page_says(example: Example, tmp_path: Path) -> None:
-    done = run(example, tmp_path / "empty")
+def check(example: Example, done: subprocess.CompletedProcess[str]) -> None:
+    """It ended well, without Java's own words, and printed what its page says."""
     assert done.returncode == 0, done.stderr[-3000:]
     assert not _JAVA_TRACE.search(done.stderr), done.stderr[-3000:]
     printed = done.stdout.splitlines()
+    if example is LATE:
+        told = re.findall(r"micro-batch 1: stream '(\w)': 20 of 20 rows came later", done.stderr)
+        assert sorted(told) == ["a", "b"], done.stderr[-3000:]
+        return
     assert printed, "an example shows something"
     if example.promised is not None:
         promised = example.promised.splitlines()
         assert sorted(printed[-len(promised) :]) == sorted(promised)
 
 
+@pytest.mark.parametrize(
+    "example", [one for one in RUNNABLE if one not in ON_SPARK], ids=lambda one: one.name
+)
+def test_an_example_runs_and_prints_what_its_page_says(example: Example, tmp_path: Path) -> None:
+    check(example, run(example, tmp_path / "empty"))
+
+
+@pytest.fixture(scope="module")
+def on_spark(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, subprocess.CompletedProcess[str]]:
+    """Run all examples that need Spark in one process, each in an empty folder."""
+    base = tmp_path_factory.mktemp("examples")
+    (base / "empty").mkdir()
+    scripts = [base / f"example{number}.py" for number in range(len(ON_SPARK) + 1)]
+    for one, script in zip([*ON_SPARK, LATE], scripts, strict=True):
+        script.write_text(one.code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", _ONE_AFTER_ANOTHER, *scripts],
+        cwd=base / "empty",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    said = zip(done.stdout.split("\f"), done.stderr.split("\f"), strict=True)
+    codes = [int("Traceback" in stderr) for stderr in done.stderr.split("\f")]
+    codes[-1] = codes[-1] or done.returncode
+    return {
+        one.name: subprocess.CompletedProcess(one.name, code, *parts)
+        for one, code, parts in zip([*ON_SPARK, LATE], codes, said, strict=True)
+    }
+
+
 @pytest.mark.slow
-def test_a_script_hears_of_late_rows_in_its_last_micro_batch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("example", ON_SPARK, ids=lambda one: one.name)
+def test_an_example_on_spark_runs_and_prints_what_its_page_says(
+    example: Example, on_spark: dict[str, subprocess.CompletedProcess[str]]
+) -> None:
+    check(example, on_spark[example.name])
+
+
+@pytest.mark.slow
+def test_a_script_hears_of_late_rows_in_its_last_micro_batch(
+    on_spark: dict[str, subprocess.CompletedProcess[str]],
+) -> None:
     """Spark reports from a thread of its own, and the program has nothing more to do."""
-    done = run(Example("late", 0, "python", _LATE_AT_THE_END, None), tmp_path / "empty")
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = re.findall(r"micro-batch 1: stream '(\w)': 20 of 20 rows came later", done.stderr)
-    assert sorted(told) == ["a", "b"], done.stderr[-3000:]
-    assert not _JAVA_TRACE.search(done.stderr), done.stderr[-3000:]
+    check(LATE, on_spark[LATE.name])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("example", [*ON_SPARK, LATE], ids=lambda one: one.name)
+def test_an_example_on_spark_runs_alone(example: Example, tmp_path: Path) -> None:
+    check(example, run(example, tmp_path / "empty"))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -132,6 +132,7 @@ class Auto:
     by_size: ClassVar[bool] = True
     by_importance: ClassVar[bool] = True
     drops: ClassVar[bool] = False
+    foresees: ClassVar[bool] = True
 
     def choose(self, works: list[Work], budget: float) -> list[Float64]:
         """Return the share that is compared of every basic window, for each join."""

@@ -16,6 +16,7 @@ class Drop:
     by_size: ClassVar[bool] = False
     by_importance: ClassVar[bool] = False
     drops: ClassVar[bool] = True
+    foresees: ClassVar[bool] = False
 
     def choose(self, works: list[Work], budget: float) -> list[Float64]:
         """Return that everything is compared."""

@@ -20,6 +20,7 @@ class Rate:
     by_size: ClassVar[bool] = False
     by_importance: ClassVar[bool] = False
     drops: ClassVar[bool] = False
+    foresees: ClassVar[bool] = False
 
     def choose(self, works: list[Work], budget: float) -> list[Float64]:
         """Return the share that is compared of every basic window, for each join."""

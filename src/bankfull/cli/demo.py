@@ -165,6 +165,7 @@ def _print_burst(burst: Burst, keep: Path | None) -> None:
         "  bankfull policies            what can decide which rows to keep\n"
         "  bankfull lab run all.memory  every policy against the optimum (minutes)\n"
         "  bankfull doctor              whether this machine is set up well\n"
+        "  docs/cpu.md                  bf.shed(cpu=0.8): for too little time, not memory\n"
         "  README.md, docs/             the same in Python, on your own DataFrames",
         markup=False,
     )

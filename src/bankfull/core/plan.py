@@ -112,12 +112,14 @@ class Algorithm(Protocol):
     """What the operator needs of a way to choose comparisons; ``bankfull.adapt`` has them.
 
     ``by_size`` and ``by_importance``: which classes of tuples it tells apart. ``drops``: it drops
-    arriving tuples instead of comparisons.
+    arriving tuples instead of comparisons. ``foresees``: where the clock decides, its plans follow
+    from how many comparisons can be made, not from which part of them.
     """
 
     by_size: ClassVar[bool]
     by_importance: ClassVar[bool]
     drops: ClassVar[bool]
+    foresees: ClassVar[bool]
 
     def choose(self, works: list[Any], budget: float) -> list[Any]:
         """Return the share that is compared of every basic window, ``[j, z, a]`` for each join."""

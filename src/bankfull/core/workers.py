@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -36,6 +36,20 @@ class Workers:
     def share(self, rows: int) -> int:
         """Return over how many threads so many rows are divided."""
         return 1 if rows < self.least_rows else self.threads
+
+    def each(self, function: Callable[[Given], Any], given: Sequence[Given], rows: int) -> None:
+        """Call a function for each of some things; if they have many rows, on all threads."""
+        groups = min(self.share(rows), len(given))
+        if groups < 2:
+            for one in given:
+                function(one)
+            return
+
+        def call(group: int) -> None:
+            for one in given[group::groups]:
+                function(one)
+
+        self.run(call, range(groups))
 
     def run(self, function: Callable[[Given], Made], given: Sequence[Given]) -> list[Made]:
         """Call a function for each of some things at the same time, the first in this thread.

@@ -20,6 +20,7 @@ from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from bankfull.kernels import dependencies, folders
+from bankfull.kernels.pipeline import CodeOnDisk
 
 #: After so many newly compiled kernels a process looks again how large the folders are.
 _TIDY_EVERY = 64
@@ -28,6 +29,7 @@ _TIDY_EVERY = 64
 class KernelCache(FunctionCache):
     """The compiler's cache of one function, with an index for each signature."""
 
+    _impl_class = CodeOnDisk
     saved = 0  # by this process, of all functions
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:

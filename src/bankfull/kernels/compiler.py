@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bankfull.errors import BankfullError
 from bankfull.kernels import cache
 from bankfull.kernels.dependencies import RULES
+from bankfull.kernels.pipeline import Pipeline
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,7 +28,7 @@ Records = Any
 
 #: Divisions by zero are numpy's. Kernels make no arrays, so who uses one need not be counted: those
 #: counts, atomic, were half of all the time that shedding took (``docs/decisions/0014``).
-_OPTIONS = {"error_model": "numpy", "_nrt": False}
+_OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "pipeline_class": Pipeline}
 
 #: For what only kernels call. To unpack a store of a dozen arrays from Python takes more code, and
 #: longer to compile, than most functions do.

@@ -5,9 +5,9 @@ searched up to it, and a plan is made for all joins together: what each class of
 with in every basic window. Within a *period* (a few basic windows) the joins make no more
 comparisons than its budget; what a plan leaves over goes to the next one of the same period.
 
-Where the runtime's clock decides, the budget is a share r of all there is to compare, and the
-runtime says after every step how well the operator kept up (``adapt/rate.py`` of the paper's
-Algorithm 1); that acts from the next plan on.
+Where the runtime's clock decides, the runtime says now and then how well the operator kept up, and
+that acts from the next tuple on. The paper's algorithms make the budget a share r of all there is
+to compare (its Algorithm 1). Ours makes it a number of comparisons (``capacity.py``).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from bankfull.core.bounded.arrays import importance_of
 from bankfull.core.bounded.share import Shares, least_part, share_period
+from bankfull.core.comparing.capacity import Capacity
 from bankfull.core.comparing.classes import SIZES, VALUES, Values, by_size
 from bankfull.core.comparing.selector import Selector
 from bankfull.core.comparing.work import Work, nothing_left_out
@@ -46,7 +47,7 @@ _ENOUGH = 2**59
 #: Entries of ``Comparing.clock``: the basic window that the plan is for, the period.
 _WINDOW, _PERIOD = range(2)
 #: Arrays that are kept by their own names.
-_ARRAYS = ("left", "reserve", "kept", "part", "emitted", "clock", "dropped")
+_ARRAYS = ("left", "given", "reserve", "kept", "part", "emitted", "clock", "dropped", "known")
 #: So many times what is planned for a basic window may be compared in it.
 _BURST = 1.5
 #: The smallest part that is compared where the clock decides.
@@ -74,6 +75,10 @@ class Comparing:
         self.clock = np.array([-NEVER, -NEVER])
         #: Tuples of every stream that were dropped on arrival.
         self.dropped = np.zeros(len(logs), np.int64)
+        #: Comparisons that the joins were given for this basic window.
+        self.given = self.left.copy()
+        self.capacity = Capacity()
+        self.known = self.capacity.known
         self.kinds = class_count(plan)
         #: Where other operators share the budget: the part of it that this one has.
         self.shares: Shares | None = None
@@ -145,6 +150,10 @@ class Comparing:
 
         All joins have been searched up to that time.
         """
+        foresees = self.rules.algorithm.foresees and not self.rules.per_unit
+        if foresees:
+            self.capacity.add(int((self.given - self.left).sum()), time)
+            self.given[:] = self.left
         if self.is_planned and time < self.until():
             if self.part[0] != self.part[1] and not self.rules.per_unit:
                 self._plan(self._works(time, clocks), 0, time)
@@ -164,6 +173,11 @@ class Comparing:
         self._plan(works, total, time)
         if rules.per_unit:
             self._share_out(works, total, time)
+        elif foresees and self.capacity.per_unit:
+            # The plan's part of all there is has a floor, which must be afforded too.
+            planned = float(self.part[0]) * sum(work.demand() for work in works)
+            possible = self.capacity.per_unit * rules.basic
+            self._give(works, math.ceil(_BURST * max(possible, planned)))
         self.place()
 
     def _works(self, time: int, clocks: Sequence[Clock]) -> list[Work]:
@@ -184,12 +198,17 @@ class Comparing:
         Joins are searched one after the other, a piece of the input at a time: if they drew on one
         account, who gets the last comparisons would depend on how the input was cut.
         """
-        pairs = zip(works, self.selectors, strict=True)
-        planned = np.array([planned_work(work, selector) for work, selector in pairs]) + 1.0
         now = min(total, math.ceil(_BURST * total / self._windows_left(time)))
         self.reserve[0] = total - now
+        self._give(works, now)
+
+    def _give(self, works: list[Work], now: int) -> None:
+        """Let the joins make so many comparisons in this basic window, by what is planned."""
+        pairs = zip(works, self.selectors, strict=True)
+        planned = np.array([planned_work(work, selector) for work, selector in pairs]) + 1.0
         self.left[:, 0] = np.floor(now * planned / planned.sum())
         self.left[0, 0] += now - int(self.left.sum())
+        self.given[:] = self.left
 
     def _plan(self, works: list[Work], total: int, time: int) -> None:
         rules, algorithm = self.rules, self.rules.algorithm
@@ -197,6 +216,9 @@ class Comparing:
         if rules.per_unit:
             budget = float(total) / self._windows_left(time)
         else:
+            if algorithm.foresees and self.capacity.per_unit and demand > 0.0:
+                part = self.capacity.per_unit * rules.basic / demand
+                self.part[0] = min(1.0, max(LEAST_PART, part))
             self.part[1] = self.part[0]
             budget = float(self.part[0]) * demand
         part = min(1.0, budget / demand) if demand > 0.0 else 1.0
@@ -233,6 +255,8 @@ class Comparing:
 
         Reference: Gedik, Wu, Yu, Liu, Algorithm 1.
         """
+        if self.rules.algorithm.foresees:
+            self.capacity.hear(kept_up)
         part = float(self.part[1])
         part = part * kept_up if kept_up < 1.0 else part * self.rules.boost
         self.part[0] = min(1.0, max(LEAST_PART, part))

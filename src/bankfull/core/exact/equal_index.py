@@ -14,19 +14,12 @@ from bankfull.core.plan import JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.core.workers import Workers
-from bankfull.kernels.exact.equijoin import (
-    AHEAD,
-    NOTHING,
-    UNKEYED,
-    Keyed,
-    Part,
-    Table,
-    join_many,
-    join_pairs,
-    relink,
-)
+from bankfull.kernels.exact.bulk import count_arrivals, count_results, takes_all
+from bankfull.kernels.exact.chains import NOTHING, UNKEYED, Keyed, Part, Table, relink
+from bankfull.kernels.exact.equijoin import AHEAD, join_pairs
 from bankfull.kernels.exact.merge import Clock
-from bankfull.kernels.probes.selection import Everything
+from bankfull.kernels.exact.multijoin import join_many
+from bankfull.kernels.probes.selection import Everything, Selection
 
 _SMALLEST_BITS = 4
 
@@ -96,21 +89,41 @@ class EqualIndex:
         own, out, joined = Part(part, len(self.clocks)), room.numbers, room.joined
         sides = self._sides()
         if len(sides) == 2:
-            left, right = sides
-            turns = np.empty((3, AHEAD), np.int64)
-            count, compared, full = join_pairs(
-                left, right, clock, self.table, own, self.selection, turns, out, joined
-            )
+            count, compared, full = self._join_pairs(sides, clock, own, out, joined)
         else:
             times, codes, links = (tuple(arrays) for arrays in zip(*sides, strict=True))
-            at = np.zeros(len(sides), np.int64)
+            numbers = np.zeros((3, len(sides)), np.int64)
             count, compared, full = join_many(
-                times, codes, links, clock, self.table, own, out, joined, at
+                times, codes, links, clock, self.table, own, out, joined, numbers
             )
         if full and count == 0:
             return self._advance(part, 2 * room.joined.size)
         found = room.found(int(count), int(compared), full)
         return found if self.exact or count == 0 else self._verify(found)
+
+    def _join_pairs(
+        self, sides: list[Keyed], clock: Clock, own: Part, out: NDArray[np.int64],
+        joined: NDArray[np.int64],
+    ) -> tuple[int, int, bool]:  # fmt: skip
+        """Process tuples of two streams.
+
+        Where everything is selected, tuples are processed without a selection and counted
+        afterwards, for no more results than comparisons are left: each result is one of them.
+        """
+        left, right = sides
+        turns = np.empty((3, AHEAD), np.int64)
+        chosen = self.selection
+        given = (left, right, clock, self.table, own)
+        if isinstance(chosen, Selection) and not self.scan and takes_all(chosen):
+            most = min(joined.size, int(chosen.left[0]))
+            before = clock.cursor.copy()
+            count, _, full = join_pairs(*given, Everything(), turns, out, joined[:most])
+            count_arrivals(chosen, left, right, clock, before)
+            count_results(chosen, left, right, clock, before, out, count)
+            if count or not full or most == joined.size:
+                return count, count, full
+            # The next tuple has more results than there are comparisons left.
+        return join_pairs(*given, chosen, turns, out, joined)
 
     def leave_out(self, side: int, numbers: NDArray[np.int64]) -> None:
         """Take tuples for such as have no key."""

@@ -6,13 +6,14 @@ can reach them. An index searches the logs tuple at a time, in canonical order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.core.comparing.comparing import Comparing
+from bankfull.core.comparing.comparing import Comparing, is_weighed
 from bankfull.core.exact.equal_index import EqualIndex
 from bankfull.core.exact.index import Found, Index, next_time, rewind
 from bankfull.core.exact.set_index import SetIndex
@@ -38,7 +39,8 @@ class ExactJoin(Stage):
 
     def __init__(self, plan: Plan, inputs: list[Input], workers: Workers) -> None:
         self.plan, self._inputs = plan, inputs
-        self.logs = [Log(stream) for stream in plan.streams]
+        self._workers = workers
+        self.logs = [Log(stream, workers=workers) for stream in plan.streams]
         #: What is compared where not everything can be; what comes first must be chosen in order.
         self.comparing = None if plan.compare is None else Comparing(plan, self.logs)
         workers = workers if self.comparing is None else Workers()
@@ -63,10 +65,11 @@ class ExactJoin(Stage):
     def _append(self, position: int, given: Rows) -> int:
         """Store rows, and let every join over the stream prepare them."""
         rows, times = given
-        self.logs[position].append(rows, times)
+        parts = self.logs[position].parts(rows, times)
         for join, index in zip(self.plan.joins, self.indexes, strict=True):
             if position in join.streams:
-                index.append(join.streams.index(position), rows)
+                parts.append(partial(index.append, join.streams.index(position), rows))
+        self._workers.each(_call, parts, len(times))
         if self.comparing is not None:
             self.comparing.append(position, rows, self._set_sizes(position, len(times)))
         fresh = counted_rows(self.plan.streams[position], rows)
@@ -101,6 +104,9 @@ class ExactJoin(Stage):
 
     def _results(self, join: JoinPlan, block: Found) -> Results:
         if self.comparing is None:
+            return Results(join, self._logs(join), block.numbers, block.joined)
+        if not is_weighed(self.comparing.rules):
+            self.comparing.emitted += block.joined.size
             return Results(join, self._logs(join), block.numbers, block.joined)
         worth = self.comparing.importance(join, block.numbers)
         self.comparing.emitted += block.joined.size, worth.sum()
@@ -240,6 +246,10 @@ class ExactJoin(Stage):
     def nbytes(self) -> int:
         """Return the bytes of stored tuples, indexes and working memory."""
         return sum(log.nbytes() for log in self.logs) + sum(i.nbytes() for i in self.indexes)
+
+
+def _call(function: Callable[[], None]) -> None:
+    function()
 
 
 def _index(join: JoinPlan, logs: list[Log], workers: Workers) -> Index:

@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bankfull.core.workers import Workers
+
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 _SMALLEST = 64
@@ -55,8 +57,9 @@ class Lane(Generic[Scalar]):
 class Lanes:
     """The lanes of one stream. Stored tuples have the numbers ``start`` to ``end``."""
 
-    def __init__(self, first: int = 0) -> None:
+    def __init__(self, first: int = 0, workers: Workers | None = None) -> None:
         self.base = self.start = self.end = first
+        self._workers = workers or Workers()
         self.capacity = _SMALLEST
         self._lanes: list[Lane[Any]] = []
 
@@ -103,7 +106,8 @@ class Lanes:
         return sum(lane.data.nbytes for lane in self._lanes)
 
     def _move(self, capacity: int) -> None:
-        for lane in self._lanes:
-            lane.move(max(capacity, _SMALLEST))
-        self.capacity = max(capacity, _SMALLEST)
+        capacity = max(capacity, _SMALLEST)
+        live = self.end - self.start
+        self._workers.each(lambda lane: lane.move(capacity), self._lanes, live)
+        self.capacity = capacity
         self.base = self.start

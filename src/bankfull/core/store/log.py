@@ -12,8 +12,9 @@ every tuple's own time, so results do not depend on the pane length.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +26,7 @@ from bankfull.core.kept import Numbered
 from bankfull.core.plan import HOME, MASK, NEVER, StreamPlan
 from bankfull.core.store.columns import Column, column
 from bankfull.core.store.lanes import Lane, Lanes
+from bankfull.core.workers import Workers
 
 #: Up to so many borders of panes are looked up one by one; to divide all times takes longer.
 _FEW_PANES = 64
@@ -61,9 +63,9 @@ def uncounted(plan: StreamPlan, rows: pa.RecordBatch) -> NDArray[np.int64]:
 class Log:
     """Times, payload columns and panes of one stream."""
 
-    def __init__(self, plan: StreamPlan, first: int = 0) -> None:
+    def __init__(self, plan: StreamPlan, first: int = 0, workers: Workers | None = None) -> None:
         self.plan = plan
-        self.lanes = Lanes(first)
+        self.lanes = Lanes(first, workers)
         self.times: Lane[np.int64] = self.lanes.add(np.dtype(np.int64))
         self.columns: list[Column] = [column(self.lanes, field.type) for field in plan.schema]
         self.panes: deque[Pane] = deque()
@@ -89,15 +91,25 @@ class Log:
 
     def append(self, rows: pa.RecordBatch, times: NDArray[np.int64]) -> None:
         """Store rows in the order given."""
-        count = len(times)
-        if count == 0:
-            return
+        for store in self.parts(rows, times):
+            store()
+
+    def parts(self, rows: pa.RecordBatch, times: NDArray[np.int64]) -> list[Callable[[], None]]:
+        """Make room for rows, and return what stores them: calls that may run at the same time."""
+        if len(times) == 0:
+            return []
         first = self.lanes.end
-        self.lanes.extend(count)
-        self.times.tail(count)[:] = times
+        self.lanes.extend(len(times))
+        columns = zip(self.columns, rows.columns, strict=True)
+        return [
+            partial(self._place, times, first),
+            *(partial(stored.append, values) for stored, values in columns),
+        ]
+
+    def _place(self, times: NDArray[np.int64], first: int) -> None:
+        """Store the times of new tuples, and open the panes that they need."""
+        self.times.tail(len(times))[:] = times
         self._divide(times, first)
-        for stored, values in zip(self.columns, rows.columns, strict=True):
-            stored.append(values)
 
     def _divide(self, times: NDArray[np.int64], first: int) -> None:
         """Open the panes that these tuples need."""

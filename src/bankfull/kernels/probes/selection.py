@@ -36,7 +36,8 @@ MISSED, VARIANCE, LARGEST = range(3)
 #: window, pairs looked at, comparisons made, whether the budget ended before it was done, whether
 #: its results were noted.
 WHOLE, SEARCHED, COMPARED, EXHAUSTED, NOTED = range(5)
-#: Entries of ``Tally.pairs[j]``: pairs looked at, skipped by the plan, skipped for want of budget.
+#: Entries of ``Tally.pairs[j]``: pairs looked at (over the log nobody asks, and they are not
+#: counted), skipped by the plan, skipped for want of budget.
 LOOKED_AT, SKIPPED, UNAFFORDED = range(3)
 #: The class of a tuple that was dropped on arrival.
 DROPPED = -1
@@ -218,7 +219,6 @@ def _settle(selection: Selection, s: int, i: int, window: int) -> None:
     tally, state, now = selection.tally, selection.state, selection.now
     selection.left[0] -= state[COMPARED]
     tally.arrived[j, z] += 1
-    tally.pairs[j, LOOKED_AT] += state[SEARCHED]
     spared = UNAFFORDED if state[EXHAUSTED] else SKIPPED
     tally.pairs[j, spared] += window - state[SEARCHED]
     if state[EXHAUSTED]:

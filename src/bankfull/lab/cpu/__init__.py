@@ -8,13 +8,13 @@ that the processor can make (``bound.py``).
 To add an experiment: a declaration in the file of its section, and its name there and below.
 """
 
-from bankfull.lab.cpu import analysis, beyond, indexed, rate, selective, utility
+from bankfull.lab.cpu import analysis, beyond, clocked, indexed, rate, selective, utility
 from bankfull.lab.cpu.causes import CAUSES
 from bankfull.lab.experiment import Printed
 
 EXPERIMENTS = tuple(
     one
-    for part in (analysis, rate, selective, indexed, utility, beyond)
+    for part in (analysis, rate, selective, indexed, utility, beyond, clocked)
     for one in part.EXPERIMENTS
 )
 
@@ -27,10 +27,10 @@ PRINTED = (
     Printed("Figure 9", "rate adaptation over time", ("cpu.fig9",)),
     Printed("Figure 10", "rate adaptation against skew", ("cpu.fig10",)),
     Printed("Figure 11", "rates and the parts r1 and r2", ("cpu.fig11",)),
-    Printed("Figure 12", "correlation and direction over time", ("cpu.fig12",)),
+    Printed("Figure 12", "correlation and direction over time", ("cpu.fig12", "cpu.fig12-clock")),
     Printed("Figure 13", "correlation and direction against skew", ("cpu.fig13",)),
     Printed("Figure 14", "the size of basic windows", ("cpu.fig14",)),
-    Printed("Figure 15", "joins with and without an index", ("cpu.fig15",)),
+    Printed("Figure 15", "joins with and without an index", ("cpu.fig15", "cpu.fig15-clock")),
     Printed("Figure 16", "utility, by its skew", ("cpu.fig16",)),
     Printed("Figure 17", "utility, by the number of types", ("cpu.fig17",)),
     Printed(

@@ -141,19 +141,27 @@ class _Told:
     also while the processor is idle most of the time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: float) -> None:
         self._fetched, self._dropped, self._overdue = 0, 0, 0
+        self._busy, self._since = 0.0, now
 
-    def add(self, fetched: int, dropped: int) -> None:
-        """Count a turn."""
+    def add(self, fetched: int, dropped: int, busy: float) -> None:
+        """Count a turn, which took so much time."""
         self._fetched += fetched
         self._dropped += dropped
+        self._busy += busy
 
-    def kept_up(self, overdue: int) -> float:
-        """Return fetched over arrived, and begin anew; so many tuples are overdue now."""
+    def kept_up(self, overdue: int, now: float) -> float:
+        """Return fetched over arrived, and begin anew; so many tuples are overdue now.
+
+        Who has fetched all that arrived is told how much more time there was than was needed.
+        """
         arrived = self._fetched + self._dropped + overdue - self._overdue
         kept_up = self._fetched / arrived if arrived > 0 else 1.0
+        if kept_up >= 1.0 and self._busy > 0.0:
+            kept_up = max(1.0, (now - self._since) / self._busy)
         self._fetched, self._dropped, self._overdue = 0, 0, overdue
+        self._busy, self._since = 0.0, now
         return kept_up
 
 
@@ -183,7 +191,7 @@ def run_virtually(
     state, ledger = start(plan), None
     begin = min((b.next_time() or 0) for b in buffers.values()) // pace.look * pace.look
     now, told_at = float(begin), begin // pace.hear
-    told = _Told()
+    told = _Told(now)
     while True:
         lost = sum(buffer.arrive(now) for buffer in buffers.values())
         oldest = np.concatenate([buffer.oldest(pace.tuples) for buffer in buffers.values()])
@@ -210,10 +218,10 @@ def run_virtually(
             cost += processor.posting * _postings(plan, batch.rows)
         now += cost / speed * pace.second
         yield Turn(now, count, lost, cost, state, ledger, outcome.output)
-        told.add(count, lost)
+        told.add(count, lost, cost / speed * pace.second)
         if now // pace.hear > told_at:
             told_at = int(now // pace.hear)
-            kept_up = told.kept_up(sum(b.overdue(now - pace.look) for b in buffers.values()))
+            kept_up = told.kept_up(sum(b.overdue(now - pace.look) for b in buffers.values()), now)
             if hears:
                 state.hear(kept_up)
         if not any(len(buffer.waiting) for buffer in buffers.values()):

@@ -1,0 +1,150 @@
+"""Joins on equal keys of three to five streams: tuple at a time over a whole batch.
+
+Like ``equijoin.py``, over the same chains and with the same search.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bankfull.kernels.compiler import Int64, inlined, kernel
+from bankfull.kernels.exact.chains import (
+    UNKEYED,
+    Keyed,
+    Part,
+    Table,
+    bucket_of,
+    insert,
+    is_own,
+    newest,
+    older,
+)
+from bankfull.kernels.exact.equality import next_partner, write
+from bankfull.kernels.exact.merge import UNBOUNDED, Clock, next_stream, raise_low
+from bankfull.kernels.probes.selection import Everything
+
+#: Tuples of a stream whose buckets are read ahead of their turn.
+AHEAD = 64
+
+
+@inlined
+def _last_time(times: tuple[Int64, ...], clock: Clock, s: int) -> int:
+    """Return up to which time the next tuples of stream ``s`` come before those of the others."""
+    last = UNBOUNDED
+    for j in range(len(times)):
+        if j != s and clock.cursor[j] < clock.end[j]:
+            t = times[j][clock.cursor[j] - clock.base[j]]
+            last = min(last, t - (clock.rank[j] < clock.rank[s]))
+    return last
+
+
+@inlined
+def _combinations(
+    times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
+    clock: Clock, table: Table, s: int, own: int, t: int, code: np.uint64, bucket: int, at: Int64,
+    out: Int64, joined: Int64, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Find one partner from every other stream, for tuple ``own`` of stream ``s``.
+
+    Walks the chains like an odometer; ``at[j]`` is where it stands in stream j. Members must lie
+    within their own window of the latest member, which makes every pair fit (ARCHITECTURE.md).
+    """
+    streams = len(times)
+    at[s] = own
+    compared = 0
+    j = 1 if s == 0 else 0
+    x = newest(table, bucket + j, clock.cursor[j])
+    while True:
+        x, found, compared = next_partner(
+            Everything(0), t, code, clock.span[s], Keyed(times[j], codes[j], links[j]),
+            clock.base[j], clock.low[j], clock.span[j], x, table.scan, compared,
+        )  # fmt: skip
+        at[j] = x
+        if found:
+            deeper = j + 1 + (j + 1 == s)
+            if deeper < streams:
+                j = deeper
+                x = newest(table, bucket + j, clock.cursor[j])
+                continue
+            latest = t
+            for k in range(streams):
+                latest = max(latest, times[k][at[k] - clock.base[k]])
+            fits = True
+            for k in range(streams):
+                fits &= latest - times[k][at[k] - clock.base[k]] <= clock.span[k]
+            if fits:
+                if count == joined.size:
+                    return -1, compared
+                write(at, latest, out, joined, count)
+                count += 1
+        else:
+            j = j - 1 - (j - 1 == s)
+            if j < 0:
+                return count, compared
+        x = older(links[j], at[j] - clock.base[j], at[j], table.scan)
+
+
+@inlined
+def _has_candidates(clock: Clock, table: Table, s: int, bucket: int, streams: int) -> bool:
+    """Tell whether every other stream has a tuple in a bucket: if not, there is no result."""
+    if not table.scan:
+        for k in range(streams):
+            if k != s and table.heads[bucket + k] < clock.low[k]:
+                return False
+    return True
+
+
+@kernel
+def join_many(
+    times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
+    clock: Clock, table: Table, part: Part, out: Int64, joined: Int64, room: Int64,
+) -> tuple[int, int, bool]:  # fmt: skip
+    """Like ``equijoin.join_pairs`` for three and more streams; ``room`` is three numbers each."""
+    streams = len(times)
+    at, fetched = room[0], room[1]
+    for j in range(streams):
+        fetched[j] = clock.cursor[j]
+    count = 0
+    compared = 0
+    while True:
+        s = next_stream(times, clock)
+        if s < 0:
+            return count, compared, False
+        # Tuples of one stream whose turn comes one after the other; the arrays are chosen once.
+        last, base, end = _last_time(times, clock, s), clock.base[s], clock.end[s]
+        own_times, own_codes, own_links = times[s], codes[s], links[s]
+        for own in range(clock.cursor[s], end):
+            i = own - base
+            t = own_times[i]
+            if t > last:
+                break
+            if own >= fetched[s]:
+                fetched[s] = min(end, own + AHEAD)
+                if not table.scan:
+                    for q in range(own, fetched[s]):
+                        # Read so that the processor fetches it for all of them at once; what is
+                        # written must depend on it, or the compiler leaves it out.
+                        bucket = bucket_of(own_codes[q - base], table.shift) * streams
+                        room[2, s] ^= table.heads[bucket + (s == 0)]
+            code = own_codes[i]
+            bucket = bucket_of(code, table.shift)
+            if own_links[i] != UNKEYED and is_own(bucket, table, part):
+                bucket *= streams
+                for j in range(streams):
+                    if j != s:
+                        clock.low[j] = raise_low(
+                            times[j], clock.base[j], clock.cursor[j], clock.low[j], t,
+                            clock.span[j], clock.rows[j],
+                        )  # fmt: skip
+                if _has_candidates(clock, table, s, bucket, streams):
+                    after, steps = _combinations(
+                        times, codes, links, clock, table, s, own, t, code, bucket, at, out,
+                        joined, count,
+                    )  # fmt: skip
+                    if after < 0:
+                        return count, compared, True
+                    count = after
+                    compared += steps
+                insert(own, own_links, i, table, bucket + s)
+            clock.cursor[s] = own + 1
