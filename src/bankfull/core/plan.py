@@ -72,6 +72,7 @@ class Policy(Protocol):
 
     key_stats: ClassVar[int]
     exact_keys: ClassVar[bool]
+    counts_keys: ClassVar[bool]
     counts_partners: ClassVar[bool]
 
     def start(self, shape: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class Age(Policy):
     given ones the square root of the buffer for each arrival that finds it full.
     """
 
+    counts_keys: ClassVar[bool] = False
     ages: tuple[float, ...] = ()
     period: int = 256
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from bankfull.kernels.bounded import hooks
 from bankfull.kernels.bounded.memory import (
@@ -27,6 +27,8 @@ class Fifo(Policy):
     Reference: GreedyDual-Join, section 5, FIFO.
     Cost: the logarithm of the buffer.
     """
+
+    counts_keys: ClassVar[bool] = False
 
     def start(self, shape: Shape) -> FifoState:
         return FifoState(shape.seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from bankfull.kernels.bounded import hooks
 from bankfull.kernels.bounded.memory import (
@@ -31,6 +31,8 @@ class Random(Policy):
     window either way.
     Cost: the logarithm of the buffer.
     """
+
+    counts_keys: ClassVar[bool] = False
 
     def start(self, shape: Shape) -> RandomState:
         return RandomState(shape.seed)

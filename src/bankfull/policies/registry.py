@@ -49,6 +49,8 @@ class Policy:
     #: Whether keys must be remembered for ever (exact counts) or may be forgotten when many. A
     #: budget in bytes bounds what is remembered too, so there they may always.
     exact_keys: ClassVar[bool] = False
+    #: Whether anybody asks how often a key has come: else that of forgotten keys is not counted.
+    counts_keys: ClassVar[bool] = True
     #: Whether ``partners_stored`` is asked of tuples already stored, which costs joins on sets a
     #: search for each tuple that comes or goes; without it they know what it was on arrival.
     counts_partners: ClassVar[bool] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class Sieve(Policy):
     them to the next newer one.
     Cost: constant; the hand passes a tuple once for each time that it was used.
     """
+
+    counts_keys: ClassVar[bool] = False
 
     def start(self, shape: Shape) -> SieveState:
         return SieveState(

@@ -40,6 +40,8 @@ class Simp(Policy):
     Reference: Ojewole, Zhu, Hou, section 4.3.1. Cost: the logarithm of the buffer.
     """
 
+    counts_keys: ClassVar[bool] = False
+
     def start(self, shape: Shape) -> SimpState:
         return SimpState(shape.seed)
 
@@ -52,6 +54,8 @@ class Simpprob(Policy):
     Reference: Ojewole, Zhu, Hou, section 4.3.2; ties: least important, fewest partners, oldest.
     Cost: the logarithm of the buffer.
     """
+
+    counts_keys: ClassVar[bool] = False
 
     def start(self, shape: Shape) -> SimpprobState:
         return SimpprobState(shape.seed)
@@ -66,6 +70,7 @@ class Dimpprob(Policy):
     Cost: partners times the logarithm of the buffer.
     """
 
+    counts_keys: ClassVar[bool] = False
     counts_partners: ClassVar[bool] = True
 
     def start(self, shape: Shape) -> DimpprobState:

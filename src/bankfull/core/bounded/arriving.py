@@ -53,7 +53,8 @@ def merged(
         sizes = _sizes(plan, bagger, overhead, position, rows, bags[-1])
         pieces.append(_piece(plan, logs[position], bagger, position, rows, times, bags[-1], sizes))
     together = concatenate(pieces, len(plan.joins))
-    order = np.lexsort((together.streams, together.times))
+    # Streams lie one behind the other, each in order: a stable sort merges them.
+    order = np.argsort(together.times, kind="stable")
     return Work(
         each(together, lambda values: np.ascontiguousarray(values[..., order])),
         bagger.merge(bags, order),

@@ -151,7 +151,7 @@ class BoundedJoin(Stage):
             assert why != SLOTS_FULL, "there is a slot for every tuple of the budget, and one more"
             if why == KEYS_FULL:
                 wanted = len(self.plan.joins) + int(work.bags.sizes[:, work.next :][:, :1].sum())
-                self.slots.forget_idle(self.rules.budget, wanted)
+                self.slots.forget_keys(self.rules.budget, wanted)
             if why == OUTPUT_FULL and self.work.next == before:
                 # One tuple has more than fit.
                 self.room = new_output(2 * len(room.times), len(self.plan.joins))
@@ -191,8 +191,10 @@ class BoundedJoin(Stage):
     def _piece_end(self, start: int) -> int:
         """Return up to where to process now: large sets come few at a time, for they need room."""
         number = int(self.memory.now.seq_next)
-        period = self.slots.period(self.rules.budget)
-        size = min(period - number % period, len(self.work.left))
+        piece = self.slots.piece(self.rules.budget)
+        size = min(piece - number % piece, len(self.work.left))
+        if self.rules.proportional or self.rules.unbiased:
+            size = min(size, PERIOD - number % PERIOD)
         if self.shed.recall is not None:
             size = min(size, recall.PERIOD - number % recall.PERIOD)
         if self.learns_every:
@@ -413,9 +415,6 @@ class BoundedJoin(Stage):
         fit_budget(self.memory, self.policy, self.rules)
 
     def _make_room(self, start: int, stop: int) -> None:
-        period = self.slots.period(self.rules.budget)
-        if int(self.memory.now.seq_next) % period == 0 and not self.shed.in_bytes:
-            self.slots.forget_keys(period)
         arrivals = stop - start
         stored = int(self.memory.buffers.heaped.sum())
         slots = stored + arrivals
@@ -424,8 +423,7 @@ class BoundedJoin(Stage):
         sizes = self.work.bags.sizes[:, start:stop]
         items, largest = int(sizes.sum()), int(sizes.max(initial=0))
         numbers = int(self.memory.now.keys_used) + arrivals * len(self.plan.joins) + items
-        if self.shed.in_bytes:
-            numbers = min(numbers, int(self.memory.now.keys_most))
+        numbers = min(numbers, int(self.memory.now.keys_most))
         self.slots.make_room(slots + 1, numbers, items, largest)
         self.slots.check()
 

@@ -17,8 +17,9 @@ from bankfull.kernels.bounded import memory as m
 from bankfull.kernels.bounded.keys import number_again
 from bankfull.kernels.bounded.records import BUFFER, HELD_SET, LINK, LIST, NOW, POST, SLOT, records
 
-#: Tuples that are processed at a time: the most, and the least under a budget in bytes.
-_PERIOD, _SHORT = 1024, 64
+#: Tuples that are processed at a time; where they have sets or the budget is in bytes, fewer: at
+#: most, and at least.
+_PIECE, _FEWER, _SHORT = 8192, 1024, 64
 #: At least so many keys are remembered beyond those of stored tuples.
 _KEYS = 4096
 #: In bytes, keys that nobody holds are remembered in up to this part of the budget, and those
@@ -68,7 +69,9 @@ class Slots:
         now = self.memory.now
         now.free = now.post_free = m.NONE
         now.time_now, now.keys_most = -NEVER, NEVER
-        if self.shed.in_bytes:  # the number of keys remembered is bounded at every tuple
+        if not self.shed.policy.exact_keys:
+            now.keys_most = 2 * _KEYS
+        if self.shed.in_bytes:
             now.keys_most = 0
             self.memory.joins.key_bytes = key
             self.memory.joins.key_bytes[list(bagger.joins)] = self.key_bytes
@@ -86,7 +89,8 @@ class Slots:
         """Return how many counters there are, of all streams."""
         streams = len(self.plan.streams)
         keyed = len(self.bagger.joins) < len(self.plan.joins)
-        if not keyed or (self.shed.policy.exact_keys and not self.shed.in_bytes):
+        counted = self.shed.policy.counts_keys and not self.shed.policy.exact_keys
+        if not keyed or not (counted or self.shed.in_bytes):
             return 0
         if self.shed.in_bytes:
             return streams << min(max(10, (budget // SPARE // streams).bit_length() - 1), 26)
@@ -108,15 +112,14 @@ class Slots:
         )
         self.memory = self.memory._replace(sets=sets)
 
-    def period(self, budget: int) -> int:
-        """Return after how many tuples keys that nobody stored holds are forgotten.
+    def piece(self, budget: int) -> int:
+        """Return how many tuples may be processed at a time.
 
-        They are counted from the first one, so that how the input is cut into batches leaves no
-        trace. A small budget in bytes has no room for the slots and keys of a thousand newcomers.
+        A small budget in bytes has no room for the slots and keys of thousands of newcomers.
         """
         if not self.shed.in_bytes:
-            return _PERIOD
-        return min(max(_SHORT, 1 << max(0, (budget >> 13).bit_length() - 1)), _PERIOD)
+            return _FEWER if self.bagger else _PIECE
+        return min(max(_SHORT, 1 << max(0, (budget >> 13).bit_length() - 1)), _FEWER)
 
     def make_room(self, slots: int, numbers: int, items: int = 0, largest: int = 0) -> None:
         """Have so many slots, numbers for keys, and free postings; the largest set that comes."""
@@ -187,17 +190,27 @@ class Slots:
             fresh = sets._replace(wanted=np.zeros(largest, np.int64), wanted_weights=weights)
             self.memory = self.memory._replace(sets=fresh)
 
-    def forget_idle(self, budget: int, wanted: int) -> None:
-        """Forget keys that nobody holds, the rarest first, so that ``wanted`` new ones fit."""
+    def forget_keys(self, budget: int, wanted: int) -> None:
+        """Forget keys that nobody holds, the rarest first, so that ``wanted`` new ones fit.
+
+        Called when there are as many as there may be, which follows from the tuples alone: how
+        the input was cut leaves no trace.
+        """
         memory, used = self.memory, int(self.memory.now.keys_used)
         held = self._held(used)
-        spare = min(max(16, budget // SPARE // self.key_bytes), _SPARE_KEYS)
+        if self.shed.in_bytes:
+            spare = min(max(16, budget // SPARE // self.key_bytes), _SPARE_KEYS)
+            kept = int(held.sum()) + spare // 2
+            most = kept + max(spare - spare // 2, wanted)
+            memory.now.held_least = memory.now.held - spare
+        else:
+            # To forget takes a look at all keys, so not for every few new ones.
+            kept = int(held.sum()) + max(_KEYS, int(memory.buffers.heaped.sum()))
+            most = kept + max(kept, wanted)
+        memory.now.keys_most = most
         seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
         seen[held] = np.inf
-        keep = np.sort(np.argsort(-seen, kind="stable")[: int(held.sum()) + spare // 2])
-        most = int(held.sum()) + spare // 2 + max(spare - spare // 2, wanted)
-        memory.now.keys_most = most
-        memory.now.held_least = memory.now.held - spare
+        keep = np.sort(np.argsort(-seen, kind="stable")[:kept])
         self._number_keys(keep, most)
 
     def tidy_items(self) -> None:
@@ -205,26 +218,6 @@ class Slots:
         used = int(self.memory.now.keys_used)
         if self.bagger and self.bagger.tidy(self.memory.codes[:used], self.shed.in_bytes):
             self._number_keys(np.arange(used), len(self.memory.codes))
-
-    def forget_keys(self, period: int) -> None:
-        """Forget keys of nobody stored, the rarest first, where the policy allows it.
-
-        For budgets in tuples. To forget takes a look at all keys, so not for every few new ones.
-        """
-        memory, used = self.memory, int(self.memory.now.keys_used)
-        beyond = max(_KEYS, int(memory.buffers.heaped.sum()))
-        # A key that is held is counted once for each stream that holds it.
-        least = int(memory.now.held) // len(self.plan.streams) + beyond
-        if used <= 2 * least or self.shed.policy.exact_keys:
-            return
-        held = self._held(used)
-        most = int(np.count_nonzero(held)) + beyond
-        if used <= 2 * most:
-            return
-        seen = memory.stats[:used, : len(self.plan.streams)].sum(axis=1)
-        seen[held] = np.inf
-        keep = np.sort(np.argsort(-seen, kind="stable")[:most])
-        self._number_keys(keep, 2 * most + most // 4 + period * len(self.plan.joins))
 
     def _held(self, used: int) -> NDArray[np.bool_]:
         """Return which of the numbered keys a stored tuple has."""
