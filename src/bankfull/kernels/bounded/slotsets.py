@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.bounded import withsets
+from bankfull.kernels.bounded import selecting, withsets
 from bankfull.kernels.bounded.keys import key_number
 from bankfull.kernels.bounded.matches import Output, in_window, place_of, write
 from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets
-from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
+from bankfull.kernels.compiler import Float64, Int64, Records, hook, inlined, inner, rule
 from bankfull.kernels.predicates import CONTAINS, EQUAL
 from bankfull.kernels.probes import sets as probe
 
@@ -225,14 +225,9 @@ def _items_held(view: SlotLists, x: int) -> Any:
     return view.sets.held[x, view.join].items
 
 
-@inner
-def agreeing(sets: SlotSets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
-    """List the stored tuples that agree with one, newest first; returns (found, compared).
-
-    They stand in ``sets.found`` until the next call. Windows are not looked at.
-    """
-    about = memory.joins[join]
-    other = about.members[1] if about.members[0] == stream else about.members[0]
+@inlined
+def want(sets: SlotSets, memory: Memory, join: int, slot: int) -> int:
+    """Look for the items that lie behind a slot; returns how many."""
     size = 0
     post = memory.links[slot, join].first
     while post >= 0:
@@ -241,10 +236,32 @@ def agreeing(sets: SlotSets, memory: Memory, join: int, slot: int, stream: int) 
             sets.wanted_weights[size] = sets.weights[post]
         size += 1
         post = sets.posts[post].next
+    return size
+
+
+@inner
+def agreeing(sets: SlotSets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
+    """List the stored tuples that agree with one, newest first; returns (found, compared).
+
+    They stand in ``sets.found`` until the next call. Windows are not looked at.
+    """
+    about = memory.joins[join]
+    other = about.members[1] if about.members[0] == stream else about.members[0]
+    size = want(sets, memory, join, slot)
+    lists = SlotLists(sets, memory.lists, join, other)
+    return listed_by(sets, memory, lists, join, size, stream)
+
+
+@inlined
+def listed_by(
+    sets: SlotSets, memory: Memory, lists: Any, join: int, size: int, stream: int
+) -> tuple[int, int]:
+    """List who agrees with the items that are looked for, of all that some lists hold."""
+    about = memory.joins[join]
     zero = memory.now.marked
     memory.now.marked = zero + size + 1
     found, compared = probe.agreeing(
-        SlotLists(sets, memory.lists, join, other), sets.wanted, sets.wanted_weights, 0, size,
+        lists, sets.wanted, sets.wanted_weights, 0, size,
         probe.Agreement(about.kind, about.contained == stream, sets.at_least[join]), zero,
         probe.SearchRoom(sets.marks, sets.scores, sets.found),
     )  # fmt: skip
@@ -273,21 +290,31 @@ def newest_first(listed: Int64, found: int, tuples: Records) -> None:
 @rule(withsets.meet, SlotSets)
 def _meet(
     sets: SlotSets, memory: Memory, bags: Bags, join: int, i: int, slot: int, s: int, t: int,
-    row: int, importance: float, combine: int, out: Output, count: int,
+    row: int, importance: float, combine: int, out: Output, count: int, selections: Any,
 ) -> tuple[int, int]:  # fmt: skip
     _take_items(sets, memory, bags, join, i, slot)
-    return _search(sets, memory, join, slot, s, t, row, importance, combine, out, count)
+    return _search(
+        sets, memory, join, i, slot, s, t, row, importance, combine, out, count, selections
+    )
+
+
+@hook
+def compare(
+    selections: Any, sets: SlotSets, memory: Memory, join: int, i: int, slot: int, s: int, t: int
+) -> tuple[int, int]:
+    """List who agrees with arrival i, of all with whom it is compared; see :func:`agreeing`."""
+    return agreeing(sets, memory, join, slot, s)
 
 
 @inner
 def _search(
-    sets: SlotSets, memory: Memory, join: int, slot: int, s: int, t: int, row: int,
-    importance: float, combine: int, out: Output, count: int,
+    sets: SlotSets, memory: Memory, join: int, i: int, slot: int, s: int, t: int, row: int,
+    importance: float, combine: int, out: Output, count: int, selections: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Join an arrival whose items are behind ``slot`` with all who agree and are in the windows."""
     own = place_of(memory, join, s)
     partner = 1 - own
-    found, compared = agreeing(sets, memory, join, slot, s)
+    found, compared = compare(selections, sets, memory, join, i, slot, s, t)
     sets.held[slot, join].agreeing = found
     for k in range(found):
         if in_window(memory, join, partner, sets.found[k], t):
@@ -295,5 +322,7 @@ def _search(
                 return -1, compared
             out.at[partner] = sets.found[k]
             write(memory, join, own, t, row, importance, combine, out, count)
+            u = memory.slots[sets.found[k]].time
+            selecting.note(selections, join, t, u, out.importance[count])
             count += 1
     return count, compared

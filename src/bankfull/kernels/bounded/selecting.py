@@ -1,0 +1,51 @@
+"""Where a budget of comparisons acts in the join under a memory budget; without one, nothing does.
+
+The first argument says what is compared: ``Everything``, for which these bodies are compiled, or
+the ``SlotSelections`` of ``selected.py``, which has the rules.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bankfull.kernels.bounded.matches import search
+from bankfull.kernels.compiler import hook
+
+
+@hook
+def is_dropped(selections: Any, s: int, number: int) -> bool:
+    """Tell whether an arrival, of this number in its stream, is neither compared nor stored."""
+    return False
+
+
+@hook
+def find(
+    selections: Any, memory: Any, join: int, key: int, i: int, s: int, t: int, row: int,
+    importance: float, combine: int, out: Any, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Join arrival i with stored tuples of its key; returns (results, comparisons).
+
+    Without room there are -1 results.
+    """
+    return search(memory, join, key, s, t, row, importance, combine, out, count)
+
+
+@hook
+def note(selections: Any, join: int, t: int, u: int, worth: float) -> None:
+    """Note a result of the present tuple, of time t, with one of time u."""
+
+
+@hook
+def settle(selections: Any, memory: Any, arrivals: Any, i: int) -> None:
+    """Count what an arrival found in all its joins; it will not come again."""
+
+
+@hook
+def meets(
+    selections: Any, join: int, own: int, s: int, i: int, number: int, other: int, cursor: int
+) -> bool:
+    """Tell whether arrival i, of this number in stream s, would be compared with tuple ``other``.
+
+    ``own`` is the arrival's side of the join; ``cursor`` tuples of the other stream came before.
+    """
+    return True
