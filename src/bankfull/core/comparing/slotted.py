@@ -45,7 +45,7 @@ class SlotSelector(Selector):
     """What one join compares of the slots; see ``kernels/bounded/selected.py``."""
 
     kept: ClassVar[tuple[str, ...]] = (
-        *Selector.kept, "meant", "first", "oldest", "held", "deeper",
+        *Selector.kept, "meant", "first", "cuts", "oldest", "held", "deeper",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +56,9 @@ class SlotSelector(Selector):
         dropped = np.zeros(len(plan.streams), np.int64)
         super().__init__(plan.compare, join, [], [], [], left, kept, dropped, kinds)
         self.first = np.zeros(2, np.int64)
+        self.cuts = np.zeros((2, kinds, self.windows), np.int64)
         self.oldest = np.zeros((2, kinds), np.int64)
+        self.chained = isinstance(join.predicate, Equal)
         self.held = np.zeros((2, self.windows), np.int64)
         self.deeper = np.zeros((2, kinds), np.int64)
         self.stored: list[Stored] = []
@@ -74,29 +76,32 @@ class SlotSelector(Selector):
             self.first[j] = stored.numbers[here] if here < len(stored.numbers) else stored.came
         tuples = self.held.astype(np.float64)
         tuples[:, 0] = self._half_full()  # it is empty now
-        return Work(tuples, self.arrivals.copy(), self.learned, self.tried, True, False)
+        return Work(tuples, self.arrivals.copy(), self.learned, self.tried, self.chained, False)
 
     def place(self) -> None:
-        """Find the oldest tuple that is compared, of those that :meth:`work` looked at."""
+        """Find the tuples that the choice means, of those that :meth:`work` looked at."""
         self.meant[:, :, 1:] = np.floor(self.choice[:, :, 1:] * self.held[:, None, 1:] + 0.5)
-        places = np.arange(1, self.windows)
+        places, classes = np.arange(1, self.windows), np.arange(self.kinds)
         for j, stored in enumerate(self.stored):
             meant = self.meant[j, :, 1:].astype(np.int64)
-            deepest = (places * (meant > 0)).max(axis=1, initial=0)
-            newer = np.cumsum(self.held[j]) - self.held[j]
-            self.deeper[j] = newer[deepest] + self.meant[j, np.arange(self.kinds), deepest]
-            self.deeper[j, deepest == 0] = 0
-            all_of_it = np.where(self.choice[j, :, 0] >= 1.0, self.first[j], NEVER)
             numbers = np.append(stored.numbers, stored.came)
-            oldest = numbers[self.edges[j, 0] - self.deeper[j]]
-            self.oldest[j] = np.where(deepest > 0, oldest, all_of_it)
+            cuts = numbers[self.edges[j, :-1] - meant]
+            self.cuts[j, :, 1:] = np.where(meant > 0, cuts, NEVER)
+            self.deeper[j] = meant.sum(axis=1)
+            deepest = (places * (meant > 0)).max(axis=1, initial=0)
+            nothing = np.where(self.choice[j, :, 0] >= 1.0, self.first[j], NEVER)
+            self.oldest[j] = np.where(deepest > 0, self.cuts[j, classes, deepest], nothing)
+            if self.chained:  # all that is newer is looked at on the way
+                newer = np.cumsum(self.held[j]) - self.held[j]
+                down_to = newer[deepest] + self.meant[j, classes, deepest]
+                self.deeper[j] = np.where(deepest > 0, down_to, 0)
         self.stored = []
 
     def selection(self) -> SlotSelection:
         """Return the arrays for the kernels."""
         return SlotSelection(
-            self.plan.basic, self._left, self.whole, np.ascontiguousarray(self.choice[:, :, 0]),
-            self.first, self.oldest, self.held, self.deeper, self.plan.seed, self.tally,
+            self.plan.basic, self.chained, self._left, self.whole, np.ascontiguousarray(self.choice[:, :, 0]),
+            self.first, self.cuts, self.oldest, self.held, self.deeper, self.plan.seed, self.tally,
             np.zeros((4, self.windows + 1)), np.zeros(5, np.int64),
         )  # fmt: skip
 

@@ -1,10 +1,11 @@
 """Which stored tuples an arrival is compared with, under a budget of memory and of comparisons.
 
 A sibling of ``probes/selection.py`` over slots, with the same plans, tallies and words. Lists of
-slots are linked, because tuples leave their middle: they cannot be entered half-way. So a list is
-followed from its newest tuple down to the oldest one that is selected for the class of the arrival,
-and what agrees on the way is a result whether it was selected or not, as in a hash chain of the
-exact join. A comparison is a tuple of the same key, or an entry of an item's list.
+slots are linked, because tuples leave their middle: they cannot be entered half-way. So the list of
+a key is followed from its newest tuple down to the oldest one that is selected for the class of the
+arrival, and what agrees on the way is a result whether it was selected or not, as in a hash chain
+of the exact join. The list of an item passes over what is not selected, a basic window at a time
+(``leaps.py``). A comparison is a tuple of the same key, or an entry of an item's list.
 
 Tuples are known by their number in their own stream (``nth``). How many pairs there are is counted
 by what was stored when the plan was made and what has come since: who left meanwhile is not
@@ -20,12 +21,13 @@ import numpy as np
 from bankfull.kernels.bounded import selecting
 from bankfull.kernels.bounded.matches import Arrivals, Output, in_window, place_of, write
 from bankfull.kernels.bounded.memory import Memory, listed
-from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
 from bankfull.kernels.hashing import draw
 from bankfull.kernels.probes.selection import (
     COMPARED,
     EXHAUSTED,
     FOUND,
+    NOTED,
     PAIRS,
     SEARCHED,
     STEPS,
@@ -42,17 +44,20 @@ class SlotSelection(NamedTuple):
 
     ``left[0]`` comparisons may still be made before the next period; ``whole[j, z]`` is the chance
     to be compared with all of window j. ``first[j]`` is the first tuple of the current basic
-    window: of its tuples the newest part ``open[j, z]`` is compared, and with ``oldest[j, z]`` not
-    beyond it everything down to there. ``held[j, a]`` tuples were stored in every basic window when
-    the plan was made, and ``deeper[j, z]`` of them are compared. ``now`` and ``state`` are room for
-    the present tuple.
+    window: of its tuples the newest part ``open[j, z]`` is compared. Of basic window a behind it
+    those from ``cuts[j, z, a]`` on are. Where lists must be followed (``chained``), everything down
+    to ``oldest[j, z]`` is, if that is not beyond the current one. ``held[j, a]`` tuples were stored
+    in every basic window when the plan was made, and ``deeper[j, z]`` of them are compared. ``now``
+    and ``state`` are room for the present tuple.
     """
 
     basic: int
+    chained: bool
     left: Int64
     whole: Float64
     open: Float64
     first: Int64
+    cuts: Int64
     oldest: Int64
     held: Int64
     deeper: Int64
@@ -76,6 +81,14 @@ def oldest_compared(selection: SlotSelection, j: int, z: int, cursor: int) -> An
     """Return the oldest tuple that one of class z is compared with."""
     if selection.oldest[j, z] <= selection.first[j]:
         return selection.oldest[j, z]
+    return first_open(selection, j, z, cursor)
+
+
+@inlined
+def first_open(selection: SlotSelection, j: int, z: int, cursor: int) -> Any:
+    """Return the first tuple of the current basic window that one of class z is compared with."""
+    if selection.open[j, z] >= 1.0:
+        return selection.first[j]
     return cursor - np.int64(selection.open[j, z] * (cursor - selection.first[j]))
 
 
@@ -97,10 +110,10 @@ def look_at(selection: SlotSelection, j: int, z: int, cursor: int, windows: int)
         looked = newest if windows > 0 else 0
         for a in range(1, windows):
             looked += selection.held[j, a]
-    elif selection.oldest[j, z] <= selection.first[j]:
+    elif selection.chained and selection.oldest[j, z] <= selection.first[j]:
         looked = newest + selection.deeper[j, z]
     else:
-        looked = np.int64(selection.open[j, z] * newest)
+        looked = cursor - first_open(selection, j, z, cursor) + selection.deeper[j, z]
     state[SEARCHED] = looked
     if state[WHOLE]:
         for a in range(windows):
@@ -171,7 +184,7 @@ def count_result(selection: SlotSelection, a: int, worth: float) -> None:
 @rule(selecting.note, SlotSelections)
 def _note(selections: SlotSelections, join: int, t: int, u: int, worth: float) -> None:
     selection = selections.each[join]
-    if selection.state[WHOLE]:
+    if selection.state[NOTED]:
         count_result(selection, t // selection.basic - u // selection.basic, worth)
 
 
@@ -189,12 +202,16 @@ def _settle(selections: SlotSelections, memory: Memory, arrivals: Arrivals, i: i
 
 @rule(selecting.meets, SlotSelections)
 def _meets(
-    selections: SlotSelections, join: int, own: int, s: int, i: int, number: int, other: int,
-    cursor: int,
+    selections: SlotSelections, join: int, own: int, s: int, i: int, t: int, number: int,
+    other: Records, cursor: int,
 ) -> bool:  # fmt: skip
     if selecting.is_dropped(selections, s, number):
         return False
     selection, j, z = selections.each[join], 1 - own, selections.classes[i]
     if draw(selection.seed + own, number) < selection.whole[j, z]:
         return True
-    return bool(other >= oldest_compared(selection, j, z, cursor))
+    if selection.chained:
+        return bool(other.nth >= oldest_compared(selection, j, z, cursor))
+    a = t // selection.basic - other.time // selection.basic
+    first = first_open(selection, j, z, cursor) if a == 0 else selection.cuts[j, z, a]
+    return bool(other.nth >= first)

@@ -1,4 +1,4 @@
-"""Sets under a budget of memory and of comparisons: lists of items, down to what is selected.
+"""Sets under a budget of memory and of comparisons: the entries of lists that are selected.
 
 Lists are searched for a whole arrival or not at all: a set half of whose lists were read has no
 result that could be trusted.
@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bankfull.kernels.bounded import leaps  # noqa: F401  its rules are compiled with these
 from bankfull.kernels.bounded.matches import place_of
 from bankfull.kernels.bounded.memory import Memory, SlotSets
 from bankfull.kernels.bounded.selected import (
     SlotSelection,
     SlotSelections,
+    first_open,
     look_at,
-    oldest_compared,
 )
 from bankfull.kernels.bounded.slotsets import compare, listed_by, want
 from bankfull.kernels.compiler import Records, inlined, inner, rule
@@ -25,25 +26,42 @@ from bankfull.kernels.probes.selection import COMPARED, EXHAUSTED, STEPS, begin_
 
 
 class SlotPart(NamedTuple):
-    """The newest part of the lists of one stream: tuples from ``oldest`` on, of time ``since``."""
+    """The lists of one stream, as far as an arrival of class z at time ``t`` is compared with them.
+
+    If it is compared with everything, ``whole``, that is what is not older than ``since``.
+    """
 
     sets: SlotSets
     lists: Records
     slots: Records
+    selection: SlotSelection
     join: int
     stream: int
-    oldest: int
+    j: int
+    z: int
+    cursor: int
+    window: int
     since: int
+    whole: bool
 
 
 @inlined
 def _entry(view: SlotPart, entry: int) -> Any:
-    """Return an entry if its tuple is in the part; of those behind it none is."""
-    if entry >= 0:
+    """Return an entry if its tuple is selected, or the next older one that is, or -1."""
+    while entry >= 0:
         x = view.slots[view.sets.posts[entry].slot]
-        if x.nth < view.oldest or x.time < view.since:
-            return np.int64(-1)
-    return np.int64(entry)
+        if x.time < view.since:
+            break
+        if view.whole:
+            return np.int64(entry)
+        a = view.window - x.time // view.selection.basic
+        first = view.selection.cuts[view.j, view.z, a]
+        if a == 0:
+            first = first_open(view.selection, view.j, view.z, view.cursor)
+        if x.nth >= first:
+            return np.int64(entry)
+        entry = np.int64(view.sets.leaps.older[entry])
+    return np.int64(-1)
 
 
 @rule(probe.newest_entry, SlotPart)
@@ -72,14 +90,14 @@ def _items_held(view: SlotPart, x: int) -> Any:
 
 
 @inner
-def _count_entries(selection: SlotSelection, lists: SlotPart, size: int, t: int, notes: bool) -> Any:
+def _count_entries(selection: SlotSelection, lists: SlotPart, size: int, t: int) -> Any:
     """Return how many entries the lists have; notes them by basic window if that is asked for."""
     entries = np.int64(0)
     for k in range(size):
         entry, end = probe.newest_entry(lists, lists.sets.wanted[k])
         while entry != end:
             entries += 1
-            if notes:
+            if lists.whole:
                 u = lists.slots[lists.sets.posts[entry].slot].time
                 selection.now[STEPS, t // selection.basic - u // selection.basic] += 1.0
             entry = probe.older_entry(lists, entry)
@@ -106,17 +124,17 @@ def compare_selected(
     j = 1 - own
     stream = memory.joins[join].members[j]
     cursor = memory.streams[stream].arrived
-    whole = begin_as(selection, own, z, memory.streams[s].arrived, False)
-    oldest = np.int64(0) if whole else oldest_compared(selection, j, z, cursor)
+    whole = begin_as(selection, own, z, memory.streams[s].arrived, True)
     lists = SlotPart(
-        sets, memory.lists, memory.slots, join, stream, oldest, t - memory.joins[join].spans[j]
-    )
+        sets, memory.lists, memory.slots, selection, join, stream, j, z, cursor,
+        t // selection.basic, t - memory.joins[join].spans[j], whole,
+    )  # fmt: skip
     size = want(sets, memory, join, slot)
     most = np.int64(0)
     for k in range(size):
         most += memory.lists[sets.wanted[k], stream].held
     if whole or most > selection.left[0]:
-        most = _count_entries(selection, lists, size, t, whole)
+        most = _count_entries(selection, lists, size, t)
     if most > selection.left[0]:
         selection.state[EXHAUSTED] = 1
         look_at(selection, j, z, cursor, 0)

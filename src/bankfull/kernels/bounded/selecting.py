@@ -36,15 +36,26 @@ def note(selections: Any, join: int, t: int, u: int, worth: float) -> None:
 
 
 @hook
+def enter(leaps: Any, posts: Any, slots: Any, post: int) -> None:
+    """Learn that an entry has become the newest of its list."""
+
+
+@hook
+def leave(leaps: Any, posts: Any, slots: Any, post: int) -> None:
+    """Learn that an entry is about to leave its list."""
+
+
+@hook
 def settle(selections: Any, memory: Any, arrivals: Any, i: int) -> None:
     """Count what an arrival found in all its joins; it will not come again."""
 
 
 @hook
 def meets(
-    selections: Any, join: int, own: int, s: int, i: int, number: int, other: int, cursor: int
-) -> bool:
-    """Tell whether arrival i, of this number in stream s, would be compared with tuple ``other``.
+    selections: Any, join: int, own: int, s: int, i: int, t: int, number: int, other: Any,
+    cursor: int,
+) -> bool:  # fmt: skip
+    """Tell whether arrival i, of this time and number in stream s, would be compared with another.
 
     ``own`` is the arrival's side of the join; ``cursor`` tuples of the other stream came before.
     """

@@ -110,6 +110,7 @@ def _link_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
             memory.now.held += 1
         about.newest = post
         about.held += 1
+        selecting.enter(sets.leaps, posts, memory.slots, post)
         post = posts[post].next
 
 
@@ -121,6 +122,7 @@ def _unlink_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
     while post >= 0:
         about = memory.lists[posts[post].key, stream]
         older, newer = posts[post].older, posts[post].newer
+        selecting.leave(sets.leaps, posts, memory.slots, post)
         if newer >= 0:
             posts[newer].older = older
         else:

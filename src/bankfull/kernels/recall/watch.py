@@ -107,8 +107,8 @@ def _watch_pair(
     for place in range(nearby):
         kept = near[place]
         if selecting.meets(
-            selections, join, 1 - other, s, i, watch.came[s], watch.kept[kept].nth,
-            watch.came[watch.kept[kept].stream],
+            selections, join, 1 - other, s, i, arrivals.times[i], watch.came[s],
+            watch.kept[kept], watch.came[watch.kept[kept].stream],
         ):  # fmt: skip
             count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         found = False

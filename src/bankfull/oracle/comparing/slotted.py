@@ -2,9 +2,10 @@
 
 The plans, and what is learned, are those of ``simulate.py``; the order of events is that of
 ``oracle/shedding``. A tuple is compared with what is stored, newest first: with its whole window if
-it is sampled, or down to the oldest tuple that is chosen for its class, whatever lies between. A
-comparison is a tuple of the same key, or an item in common with a tuple. Sets are compared as far
-as is chosen or not at all; keys as far as comparisons are left.
+it is sampled, or else with what is chosen for its class: on sets with that alone, on keys down to
+the oldest such tuple, whatever lies between. A comparison is a tuple of the same key, or an item in
+common with a tuple. Sets are compared as far as is chosen or not at all; keys as far as comparisons
+are left.
 
 How many pairs there are is counted by what was stored when the plan was made and what came since.
 """
@@ -41,7 +42,7 @@ class SlotSelected(Selected):
 
     def work(self, time: int) -> Work:
         work = super().work(time)
-        return Work(work.tuples, work.arrivals, work.seen, work.tried, True, False)
+        return Work(work.tuples, work.arrivals, work.seen, work.tried, not self.join.on_sets, False)
 
     def choose(self, choice: Choice) -> None:
         super().choose(choice)
@@ -54,7 +55,7 @@ class SlotSelected(Selected):
         return [newest, *(edges[a - 1] - edges[a] for a in range(1, self.windows))]
 
     def _reach(self, j: int, z: int) -> tuple[int, int]:
-        """Return the oldest tuple that one of class z is compared with, and how many pairs."""
+        """Return the oldest tuple that one of class z is compared with on keys, how many pairs."""
         lengths, share = self._lengths(j), self.choice[j][z][0]
         chosen = [a for a in range(1, self.windows) if self.meant.get((j, z, a), 0)]
         if chosen:
@@ -65,6 +66,19 @@ class SlotSelected(Selected):
         taken = int(share * lengths[0])
         return self.came[self.join.streams[j]] - taken, taken
 
+    def _is_chosen(self, x: Arrival, z: int, j: int, u: Arrival) -> bool:
+        """Say whether a tuple of class z is compared with another, on sets."""
+        a, share = self._window(x, u), self.choice[j][z][0]
+        if a > 0:
+            taken = int(self.meant.get((j, z, a), 0))
+            return taken > 0 and u.number >= self.stored[j][self.edges[j][a - 1] - taken].number
+        return u.number >= self.came[self.join.streams[j]] - self._newest(j, share)
+
+    def _newest(self, j: int, share: float) -> int:
+        """Return how many tuples of the current basic window are compared."""
+        newest = self.came[self.join.streams[j]] - self.first[j]
+        return newest if share >= 1.0 else int(share * newest)
+
     def meet(self, x: Arrival, z: int, stored: list[Arrival]) -> list[Arrival]:
         """Compare a tuple with what is stored of the other stream, newest first."""
         side = self.join.streams.index(x.stream)
@@ -72,6 +86,10 @@ class SlotSelected(Selected):
         whole = uniform(self.rules.seed + side, x.number) < self.whole
         oldest, looked = self._reach(j, z)
         lengths = self._lengths(j)
+        if self.join.on_sets:
+            oldest = 0
+            deeper = sum(int(self.meant.get((j, z, a), 0)) for a in range(1, self.windows))
+            looked = self._newest(j, self.choice[j][z][0]) + deeper
         if whole:
             oldest, looked = 0, sum(lengths)
         within = [
@@ -79,6 +97,7 @@ class SlotSelected(Selected):
             for u in stored
             if u.number >= oldest and u.time >= x.time - self.join.spans[j]
             and u.keys[self.number] is not None
+            and (whole or not self.join.on_sets or self._is_chosen(x, z, j, u))
         ]  # fmt: skip
         if self.join.on_sets:
             steps = {u.number: self.join.entries(side, own, u.keys[self.number]) for u in within}
@@ -103,6 +122,10 @@ class SlotSelected(Selected):
             for u in found:
                 add(tally.seen.found, (j, z, self._window(x, u)), 1)
                 add(tally.seen.worth, (j, z, self._window(x, u)), self.rules.worth(x, u))
+        elif self.join.on_sets and not exhausted:
+            for u in found:
+                add(tally.tried_found, (j, z, self._window(x, u)), 1)
+                add(tally.tried_worth, (j, z, self._window(x, u)), self.rules.worth(x, u))
         return found
 
     def _window(self, x: Arrival, u: Arrival) -> int:
