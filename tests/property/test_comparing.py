@@ -107,8 +107,10 @@ class World:
             memory = None if self.memory is None else Tuples(self.memory)
             if memory is not None and per_unit == AMPLE:
                 memory = Tuples(10 * self.count)
-            shed = Shed(memory, Keep(self.policy or "gain"), importance="max", seed=self.seed, cpu=cpu,
-                        compare=compare)  # fmt: skip
+            shed = Shed(
+                memory, Keep(self.policy or "gain"), importance="max", seed=self.seed, cpu=cpu,
+                compare=compare,
+            )  # fmt: skip
         return Query(streams, tuple(joins), Ticks(self.basic), shed=shed)
 
     def tables(self) -> dict[str, pa.Table]:

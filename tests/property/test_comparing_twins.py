@@ -275,9 +275,7 @@ def twin_within_memory(world: MemoryWorld, policy: Policy) -> tuple[Shed, Slotte
 def mine(world: World, x: Arrival) -> tuple[Any, ...]:
     """Return the keys of a tuple, with none for joins that its stream is not in."""
     pairs = itertools.pairwise(range(len(world.names)))
-    return tuple(
-        key if x.stream in pair else None for key, pair in zip(x.keys, pairs, strict=True)
-    )
+    return tuple(key if x.stream in pair else None for key, pair in zip(x.keys, pairs, strict=True))
 
 
 @pytest.mark.uncompiled
@@ -293,7 +291,7 @@ def test_differential_twin_within_memory(
     for seed in range(4 if UNCOMPILED else SEEDS):
         world = MemoryWorld(seed, algorithm, policy)
         plans.made.clear()
-        found, ledger, state = run(world, world.per_unit, random.Random(seed) if seed % 2 else None)
+        found, ledger, _ = run(world, world.per_unit, random.Random(seed) if seed % 2 else None)
         tuned = {"gdj": "gdj-tuned"}.get(policy, policy)
         shed, twins, came = twin_within_memory(world, POLICY_TWINS[tuned]())
         told = about(world)

@@ -99,8 +99,9 @@ class SlotSelector(Selector):
 
     def selection(self) -> SlotSelection:
         """Return the arrays for the kernels."""
+        newest = np.ascontiguousarray(self.choice[:, :, 0])
         return SlotSelection(
-            self.plan.basic, self.chained, self._left, self.whole, np.ascontiguousarray(self.choice[:, :, 0]),
+            self.plan.basic, self.chained, self._left, self.whole, newest,
             self.first, self.cuts, self.oldest, self.held, self.deeper, self.plan.seed, self.tally,
             np.zeros((4, self.windows + 1)), np.zeros(5, np.int64),
         )  # fmt: skip
@@ -168,4 +169,3 @@ class SlotComparing(Comparing):
         """Take over what :meth:`arrays` gave."""
         own = "comparing."
         super().load({n.removeprefix(own): a for n, a in arrays.items() if n.startswith(own)})
-

@@ -175,8 +175,6 @@ class Slotted(Operator):
             return []
         assert self.now is not None
         others = [u for u in reversed(memory.stored) if u.stream != x.stream]
-        theirs = {
-            self.known[u.seq].number: u for u in others if u.stream in one.join.streams
-        }
+        theirs = {self.known[u.seq].number: u for u in others if u.stream in one.join.streams}
         stored = [self.known[u.seq] for u in theirs.values()]
         return [theirs[u.number] for u in one.meet(*self.now, stored)]
