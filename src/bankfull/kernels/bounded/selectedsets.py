@@ -46,7 +46,7 @@ class SlotPart(NamedTuple):
 
 
 @inlined
-def _entry(view: SlotPart, entry: int) -> Any:
+def _entry(view: SlotPart, entry: Any) -> Any:
     """Return an entry if its tuple is selected, or the next older one that is, or -1."""
     while entry >= 0:
         x = view.slots[view.sets.posts[entry].slot]
