@@ -155,7 +155,8 @@ class SlotComparing(Comparing):
     def view(self, classes: NDArray[np.int64]) -> SlotSelections:
         """Return the arrays for the kernels; ``classes`` are those of the arrivals."""
         each = tuple(selector.selection() for selector in self.selectors)
-        return SlotSelections(each, classes, self.kept, self.rules.seed)
+        exhausted = np.zeros((len(each), len(classes)), np.bool_)
+        return SlotSelections(each, classes, exhausted, self.kept, self.rules.seed)
 
     def skipped(self) -> int:
         """Return how many pairs were not looked at."""

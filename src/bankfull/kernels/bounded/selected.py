@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import selecting
 from bankfull.kernels.bounded.matches import Arrivals, Output, in_window, place_of, write
@@ -68,10 +69,14 @@ class SlotSelection(NamedTuple):
 
 
 class SlotSelections(NamedTuple):
-    """The selections of all joins, the class of every arrival, the chance of not being dropped."""
+    """The selections of all joins, the class of every arrival, the chance of not being dropped.
+
+    ``exhausted[join, i]``: there were not enough comparisons for arrival i.
+    """
 
     each: tuple[SlotSelection, ...]
     classes: Int64
+    exhausted: NDArray[np.bool_]
     kept: Float64
     seed: int
 
@@ -197,6 +202,7 @@ def _settle(selections: SlotSelections, memory: Memory, arrivals: Arrivals, i: i
             other = memory.streams[memory.joins[join].members[1 - own]]
             selection = selections.each[join]
             window = pairs_of_window(selection, 1 - own, other.arrived)
+            selections.exhausted[join, i] = selection.state[EXHAUSTED] == 1
             settle_as(selection, own, selections.classes[i], window)
 
 
@@ -205,7 +211,7 @@ def _meets(
     selections: SlotSelections, join: int, own: int, s: int, i: int, t: int, number: int,
     other: Records, cursor: int,
 ) -> bool:  # fmt: skip
-    if selecting.is_dropped(selections, s, number):
+    if selections.exhausted[join, i] or selecting.is_dropped(selections, s, number):
         return False
     selection, j, z = selections.each[join], 1 - own, selections.classes[i]
     if draw(selection.seed + own, number) < selection.whole[j, z]:

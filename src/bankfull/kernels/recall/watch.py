@@ -106,11 +106,6 @@ def _watch_pair(
     other = 1 if joins[join].members[0] == s else 0
     for place in range(nearby):
         kept = near[place]
-        if selecting.meets(
-            selections, join, 1 - other, s, i, arrivals.times[i], watch.came[s],
-            watch.kept[kept], watch.came[watch.kept[kept].stream],
-        ):  # fmt: skip
-            count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         found = False
         while at < count and _made_by(out, at, join, seq, width):
             if out.arrivals[other, at] <= watch.kept[kept].seq:
@@ -118,6 +113,11 @@ def _watch_pair(
                 break
             _gain(watch, out.importance[at])
             at += 1
+        if found or selecting.meets(
+            selections, join, 1 - other, s, i, arrivals.times[i], watch.came[s],
+            watch.kept[kept], watch.came[watch.kept[kept].stream],
+        ):  # fmt: skip
+            count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         if not found:
             worth = worth_of_pair(
                 combine, watch.kept[kept].importance,
