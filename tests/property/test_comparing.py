@@ -50,7 +50,8 @@ SEEDS = 12
 class World:
     """Random streams in one or two joins, a budget of comparisons, and an algorithm.
 
-    With a ``policy`` there is a budget of memory too, and rows come out of order, but not late.
+    With a ``policy`` there is a budget of memory too, rows come out of order, but not late, and
+    others do not wait for a stream that has fallen silent.
     """
 
     def __init__(self, seed: int, algorithm: str, policy: str | None = None) -> None:
@@ -73,6 +74,7 @@ class World:
         more = random.Random(seed)
         self.memory = more.choice([2, 6, 20]) if policy else None
         self.late = more.choice([0, 0, 5]) if policy else 0
+        self.idle = Ticks(3) if policy else None
         #: How much later than the others of its time a row comes.
         self.delays = [more.randrange(self.late + 1) for _ in self.rows]
 
@@ -94,7 +96,7 @@ class World:
     def query(self, per_unit: float | None) -> Query:
         late = Ticks(self.late)
         streams = tuple(
-            Stream(name, "t", late, importance="worth" if self.weighed[k] else None)
+            Stream(name, "t", late, "worth" if self.weighed[k] else None, idle=self.idle)
             for k, name in enumerate(self.names)
         )
         joins = [
@@ -163,7 +165,8 @@ def run(
             rows = tables[name].slice(sent[name], more).combine_chunks()
             sent[name] += rows.num_rows
             batch[name] = rows.to_batches()[0] if rows.num_rows else empty(rows.schema)
-        outcome = step(state, Batch(batch), budget)
+        silent = [name for name in world.names if sent[name] == tables[name].num_rows]
+        outcome = step(state, Batch(batch, quiet=frozenset(silent)), budget)
         output += outcome.output
         while outcome.pending:
             outcome = step(outcome.state, Batch(), budget)
