@@ -237,10 +237,9 @@ class MemoryWorld(TwinWorld):
 
     def __init__(self, seed: int, algorithm: str, policy: str) -> None:
         World.__init__(self, seed, algorithm, policy)
-        self.kind, self.search = KINDS[seed % len(KINDS)]
-        self.values = 3
+        self.kind, self.search, self.values = ("overlap", "keys", "subset")[seed % 3], "auto", 3
         if UNCOMPILED:
-            self.rows = self.rows[:120]
+            self.rows, self.per_unit = self.rows[:120], max(2.0, self.per_unit)
         else:
             self.kind, self.search, self.names = "keys", "hash", "ab"
 
