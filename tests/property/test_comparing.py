@@ -315,9 +315,10 @@ def test_comparing_within_memory(algorithm: str) -> None:
             world.rows = world.rows[:80]
             check_world(world, seed % 3 == 0, (True,))
         return
-    for seed in range(SEEDS):
+    for seed in range(first, first + 4):
         world = World(seed, algorithm, "fifo")
-        world.kind, world.names = "keys", "ab"
+        world.kind, world.search, world.names = "keys", "auto", "ab"
+        world.weighed = world.weighed[:2]
         check_world(world, seed % 4 == 0, (False, True))
 
 
