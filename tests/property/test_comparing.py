@@ -70,6 +70,8 @@ class World:
         self.algorithm, self.seed = algorithm, seed
         self.rows = [self._row() for _ in range(self.count)]
         self.policy = policy
+        #: Without it ``gdj`` tunes itself, by rules that have no plain twin on sets.
+        self.parameters = (("initial", 0.9),) if policy == "gdj" else ()
         self.sample: float | None = None
         more = random.Random(seed)
         self.memory = more.choice([3, 20, 40]) if policy else None
@@ -113,8 +115,8 @@ class World:
             if memory is not None and per_unit == AMPLE:
                 memory = Tuples(10 * self.count)
             shed = Shed(
-                memory, Keep(self.policy or "gain"), importance="max", seed=self.seed, cpu=cpu,
-                compare=compare,
+                memory, Keep(self.policy or "gain", self.parameters), importance="max",
+                seed=self.seed, cpu=cpu, compare=compare,
             )  # fmt: skip
         return Query(streams, tuple(joins), Ticks(self.basic), shed=shed)
 

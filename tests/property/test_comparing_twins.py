@@ -291,8 +291,7 @@ def test_differential_twin_within_memory(
         world = MemoryWorld(seed, algorithm, policy)
         plans.made.clear()
         found, ledger, _ = run(world, world.per_unit, random.Random(seed) if seed % 2 else None)
-        tuned = {"gdj": "gdj-tuned"}.get(policy, policy)
-        shed, twins, came = twin_within_memory(world, POLICY_TWINS[tuned]())
+        shed, twins, came = twin_within_memory(world, POLICY_TWINS[policy]())
         told = about(world)
         for ours, theirs in zip(plans.made, twins.plans, strict=True):
             assert same_plan(ours, theirs), f"basic window {theirs.window}, {told}"

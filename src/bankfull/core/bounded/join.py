@@ -41,7 +41,6 @@ from bankfull.kernels.bounded.budget import (
 )
 from bankfull.kernels.bounded.matches import Output
 from bankfull.kernels.bounded.shedjoin import KEYS_FULL, OUTPUT_FULL, SLOTS_FULL, shed_join
-from bankfull.kernels.probes.selection import Everything
 from bankfull.kernels.recall.feed import no_feed
 from bankfull.kernels.recall.sample import Watch
 from bankfull.kernels.recall.watch import watch_join
@@ -201,7 +200,7 @@ class BoundedJoin(Stage):
     def _plan_ahead(self) -> tuple[int, Any]:
         """Return up to which time tuples can be processed, and what they are compared with."""
         if self.comparing is None:
-            return NEVER, Everything()
+            return NEVER, None
         assert self.work.classes is not None
         assert len(self.work.classes) == len(self.work.arrivals.times)
         time = int(self.work.arrivals.times[self.work.next])

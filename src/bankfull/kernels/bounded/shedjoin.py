@@ -31,7 +31,7 @@ from bankfull.kernels.bounded.budget import (
     victim,
 )
 from bankfull.kernels.bounded.keys import count_key, extra_bytes, key_number, keys_fit
-from bankfull.kernels.bounded.matches import Arrivals, Output
+from bankfull.kernels.bounded.matches import Arrivals, Output, search
 from bankfull.kernels.bounded.memory import (
     NONE,
     Memory,
@@ -92,7 +92,7 @@ def shed_join(
 ) -> tuple[int, int, int]:
     """Process arrivals up to ``stop``; returns (next, results, why it stopped).
 
-    ``selections`` says what they are compared with (``selecting.py``).
+    ``selections`` says what they are compared with (``selecting.py``); None: with everything.
     """
     count: Any = np.int64(0)  # a literal would have every callee compiled twice
     joins = memory.joins.shape[0]
@@ -108,9 +108,10 @@ def shed_join(
         _expire(policy, memory, t)
         if new_instant:
             hooks.begins(policy, memory, t)
-        if selecting.is_dropped(selections, s, memory.streams[s].arrived):
-            _pass_over(policy, memory, rules, arrivals, i)
-            continue
+        if selections is not None:
+            if selecting.is_dropped(selections, s, memory.streams[s].arrived):
+                _pass_over(policy, memory, rules, arrivals, i)
+                continue
         slot = memory.now.free
         before = count
         for join in range(joins):
@@ -121,10 +122,16 @@ def shed_join(
             if on_keys(memory, join):
                 key = key_number(memory, arrivals.codes[join, i], join)
                 memory.links[slot, join].first = key
-                count, steps = selecting.find(
-                    selections, memory, join, key, i, s, t, arrivals.rows[i],
-                    arrivals.importance[i], rules.combine, out, count,
-                )  # fmt: skip
+                if selections is None:
+                    count, steps = search(
+                        memory, join, key, s, t, arrivals.rows[i], arrivals.importance[i],
+                        rules.combine, out, count,
+                    )  # fmt: skip
+                else:
+                    count, steps = selecting.find(
+                        selections, memory, join, key, i, s, t, arrivals.rows[i],
+                        arrivals.importance[i], rules.combine, out, count,
+                    )  # fmt: skip
             else:
                 count, steps = withsets.meet(
                     memory.sets, memory, bags, join, i, slot, s, t, arrivals.rows[i],
@@ -136,7 +143,8 @@ def shed_join(
             out.compared[1, join] = steps
         for join in range(joins):
             out.compared[0, join] += out.compared[1, join]
-        selecting.settle(selections, memory, arrivals, i)
+        if selections is not None:
+            selecting.settle(selections, memory, arrivals, i)
         for result in range(before, count):
             for member in range(memory.joins[out.joins[result]].width):
                 partner = out.slots[member, result]

@@ -94,7 +94,7 @@ def _take_items(sets: SlotSets, memory: Memory, bags: Bags, join: int, i: int, s
 
 
 @inlined
-def _link_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
+def _link_items(sets: SlotSets, leaps: Any, memory: Memory, slot: int, join: int) -> None:
     """Enter a tuple in the lists of its items; who is the first to hold one pays for it."""
     posts, stream = sets.posts, memory.slots[slot].stream
     post = memory.links[slot, join].first
@@ -110,19 +110,21 @@ def _link_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
             memory.now.held += 1
         about.newest = post
         about.held += 1
-        selecting.enter(sets.leaps, posts, memory.slots, post)
+        if leaps is not None:
+            selecting.enter(leaps, posts, memory.slots, post)
         post = posts[post].next
 
 
 @inlined
-def _unlink_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
+def _unlink_items(sets: SlotSets, leaps: Any, memory: Memory, slot: int, join: int) -> None:
     """Take a tuple out of the lists of its items and free its postings."""
     posts, stream = sets.posts, memory.slots[slot].stream
     post = memory.links[slot, join].first
     while post >= 0:
         about = memory.lists[posts[post].key, stream]
         older, newer = posts[post].older, posts[post].newer
-        selecting.leave(sets.leaps, posts, memory.slots, post)
+        if leaps is not None:
+            selecting.leave(leaps, posts, memory.slots, post)
         if newer >= 0:
             posts[newer].older = older
         else:
@@ -155,14 +157,14 @@ def _free_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
 def _link(sets: SlotSets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
         if memory.joins[join].kind != EQUAL:
-            _link_items(sets, memory, slot, join)
+            _link_items(sets, sets.leaps, memory, slot, join)
 
 
 @rule(withsets.unlink, SlotSets)
 def _unlink(sets: SlotSets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
         if memory.joins[join].kind != EQUAL:
-            _unlink_items(sets, memory, slot, join)
+            _unlink_items(sets, sets.leaps, memory, slot, join)
 
 
 @rule(withsets.forgo, SlotSets)
@@ -304,8 +306,8 @@ def _meet(
 def compare(
     selections: Any, sets: SlotSets, memory: Memory, join: int, i: int, slot: int, s: int, t: int
 ) -> tuple[int, int]:
-    """List who agrees with arrival i, of all with whom it is compared; see :func:`agreeing`."""
-    return agreeing(sets, memory, join, slot, s)
+    """List who agrees with arrival i, of all that are selected for it; see :func:`agreeing`."""
+    return 0, 0
 
 
 @inner
@@ -316,7 +318,10 @@ def _search(
     """Join an arrival whose items are behind ``slot`` with all who agree and are in the windows."""
     own = place_of(memory, join, s)
     partner = 1 - own
-    found, compared = compare(selections, sets, memory, join, i, slot, s, t)
+    if selections is None:
+        found, compared = agreeing(sets, memory, join, slot, s)
+    else:
+        found, compared = compare(selections, sets, memory, join, i, slot, s, t)
     sets.held[slot, join].agreeing = found
     for k in range(found):
         if in_window(memory, join, partner, sets.found[k], t):
@@ -324,7 +329,8 @@ def _search(
                 return -1, compared
             out.at[partner] = sets.found[k]
             write(memory, join, own, t, row, importance, combine, out, count)
-            u = memory.slots[sets.found[k]].time
-            selecting.note(selections, join, t, u, out.importance[count])
+            if selections is not None:
+                u = memory.slots[sets.found[k]].time
+                selecting.note(selections, join, t, u, out.importance[count])
             count += 1
     return count, compared

@@ -113,10 +113,13 @@ def _watch_pair(
                 break
             _gain(watch, out.importance[at])
             at += 1
-        if found or selecting.meets(
-            selections, join, 1 - other, s, i, arrivals.times[i], watch.came[s],
-            watch.kept[kept], watch.came[watch.kept[kept].stream],
-        ):  # fmt: skip
+        compared = True
+        if selections is not None:
+            compared = found or selecting.meets(
+                selections, join, 1 - other, s, i, arrivals.times[i], watch.came[s],
+                watch.kept[kept], watch.came[watch.kept[kept].stream],
+            )  # fmt: skip
+        if compared:
             count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         if not found:
             worth = worth_of_pair(
@@ -211,7 +214,7 @@ def watch_join(
     ``out`` holds the ``count`` results they made, in order. At most ``room`` tuples are kept, of at
     least as many slots. ``guessed``: the worth of what joins of more than two miss is not certain.
     ``near`` and ``made`` are room to work in, an element and two for every slot. ``feed`` is what a
-    policy learns from the sample; ``selections`` says what was compared.
+    policy learns from the sample; ``selections`` says what was compared, None that all was.
     """
     at: Any = np.int64(0)  # a literal would have every callee compiled twice
     for i in range(start, stop):
