@@ -73,6 +73,8 @@ class World:
         #: Without it ``gdj`` tunes itself, by rules that have no plain twin on sets.
         self.parameters = (("initial", 0.9),) if policy == "gdj" else ()
         self.sample: float | None = None
+        #: What a runtime says after every step of how well the operator kept up.
+        self.told: tuple[float, ...] = ()
         more = random.Random(seed)
         self.memory = more.choice([3, 20, 40]) if policy else None
         self.late = more.choice([0, 0, 5]) if policy else 0
@@ -110,7 +112,7 @@ class World:
         shed = None
         if per_unit is not None:
             compare = Compare(self.algorithm, self.sample, period=Ticks(self.period))
-            cpu = Comparisons(per_unit)
+            cpu = Comparisons(per_unit) if not self.told else 0.8
             memory = None if self.memory is None else Tuples(self.memory)
             if memory is not None and per_unit == AMPLE:
                 memory = Tuples(10 * self.count)
@@ -176,7 +178,10 @@ def run(
         state = outcome.state
         check_memory(world, per_unit, outcome.ledger)
         check_leaps(state)
-        if restarts and cuts is not None and cuts.random() < 0.4:
+        if world.told and cuts is not None:
+            state.hear(cuts.choice(world.told))
+        restarted = cuts is not None and cuts.random() < 0.4
+        if restarts and restarted:
             state = restore(plan, snapshot(state))
     outcome = step(state, Batch(ended=frozenset(world.names)))
     output += outcome.output
@@ -322,6 +327,21 @@ def test_comparing_within_memory(algorithm: str) -> None:
         world.kind, world.search, world.names = "keys", "auto", "ab"
         world.weighed = world.weighed[:2]
         check_world(world, seed % 4 == 0, (False, True))
+
+
+@pytest.mark.uncompiled
+def test_a_clock_within_memory() -> None:
+    """What a runtime tells is part of the state: who is restarted after it decides the same."""
+    for seed in range(2 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 6):
+        world = World(seed, ("auto", "rate")[seed % 2], "fifo")
+        world.kind, world.search, world.names = "keys", "auto", "ab"
+        world.weighed, world.told = world.weighed[:2], (0.2, 0.5, 0.9, 1.5)
+        found, ledger, state = run(world, 1.0, random.Random(seed))
+        assert set(found) <= set(exact(world)), seed
+        assert (comparing_of(state).part < 1.0).any(), seed
+        again, same, _ = run(world, 1.0, random.Random(seed), restarts=True)
+        assert again == found, seed
+        assert same.as_dict() == ledger.as_dict(), seed
 
 
 @pytest.mark.uncompiled
