@@ -37,7 +37,9 @@ class Kernels:
         assert self.on in ("keys", "sets"), self.on
 
     def __str__(self) -> str:
-        how = "cpu" if self.compares else self.policy or "exact"
+        how = "cpu" if self.compares else "exact"
+        if self.policy is not None:
+            how = f"{self.policy} and cpu" if self.compares else self.policy
         return f"{how} on {self.on}"
 
 
@@ -99,7 +101,7 @@ def compile_now(wanted: Kernels) -> float:
     """Compile kernels in this process, or find them on disk; return the seconds that it took."""
     began = time.perf_counter()
     if wanted.compares:
-        _compare(wanted.on)
+        _compare(wanted.on, wanted.policy)
     elif wanted.on == "keys":
         _join_keys(wanted.policy)
     else:
@@ -107,7 +109,7 @@ def compile_now(wanted: Kernels) -> float:
     return time.perf_counter() - began
 
 
-def _compare(on: str) -> None:
+def _compare(on: str, policy: str | None) -> None:
     import pyarrow as pa
 
     import bankfull as bf
@@ -115,7 +117,8 @@ def _compare(on: str) -> None:
     keys, sets = pa.array([1, 1]), pa.array([[1, 2], [1, 2]])
     table = pa.table({"t": [1, 2], "k": keys if on == "keys" else sets})
     options: Any = {"on": "k"} if on == "keys" else {"on": bf.overlap("k", at_least=2)}
-    _join([table] * 2, None, overload=bf.shed(cpu=bf.comparisons(100)), **options)
+    budget: Any = {} if policy is None else {"memory": bf.tuples(3), "keep": _kept(policy)}
+    _join([table] * 2, None, overload=bf.shed(cpu=bf.comparisons(100), **budget), **options)
 
 
 def _join_keys(policy: str | None) -> None:

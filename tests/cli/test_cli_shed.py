@@ -51,6 +51,8 @@ importance = "max"
 sample = 0.1
 seed = 7
 recall = 0.9
+cpu = {comparisons = 5000}
+compare = "rate"
 """
 TOP = "strict = true\nbasic_window = 5\nbuckets = 3\nthreads = 2\n"
 
@@ -104,8 +106,7 @@ def test_the_job_file_says_all_that_python_says(tmp_path: Path) -> None:
     keys = {*written, *written["streams"]["a"], *written["join"], *written["shed"]}
     for function in (bf.stream, bf.join, bf.joins, bf.shed):
         for parameter in inspect.signature(function).parameters:
-            # ``cpu`` and ``compare`` do not go with a memory budget: see the short forms below.
-            shed_keys = {*written["shed"], "cpu", "compare"}
+            shed_keys = {*written["shed"]}
             place = shed_keys if function is bf.shed else keys | {"quarantine", "order"}
             assert ELSEWHERE.get(parameter, parameter) in place, f"{function}: {parameter}"
     shed = bf.shed(
@@ -116,6 +117,8 @@ def test_the_job_file_says_all_that_python_says(tmp_path: Path) -> None:
         sample=0.1,
         seed=7,
         recall=0.9,
+        cpu=bf.comparisons(5000),
+        compare="rate",
     )
     wanted = _python(overload=shed, strict=True, basic_window=5).query
     job = read_job(file)

@@ -8,6 +8,7 @@ every basic window, whatever the algorithm, the predicate, the search, the joins
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from typing import Any
 
@@ -33,6 +34,13 @@ from bankfull.oracle.comparing import (
 )
 from bankfull.oracle.comparing import work as plain
 from bankfull.oracle.comparing.choices.auto import Auto, Block, ends_in_a_tie
+from bankfull.oracle.comparing.slotted import Slotted
+from bankfull.oracle.shedding import TWINS as POLICY_TWINS
+from bankfull.oracle.shedding import Arrival as Tuple
+from bankfull.oracle.shedding import JoinSpec as KeyJoin
+from bankfull.oracle.shedding import Policy, SetJoin
+from bankfull.oracle.shedding import Trace as Shed
+from bankfull.oracle.shedding import simulate as shed_twin
 
 #: Plans agree to this; what they decide is the same.
 CLOSE = 1e-9
@@ -50,6 +58,9 @@ KINDS = (
     ("similar", "scan"),
 )
 SEEDS = len(KINDS)
+#: What of a world is too long to tell.
+LONG = ("rows", "dice", "delays")
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
 class TwinWorld(World):
@@ -190,7 +201,7 @@ def check(world: World, trace: Trace, found: list[Any], ledger: Ledger, made: li
 
 
 def about(world: World) -> str:
-    return f"{[given for given in vars(world).items() if given[0] not in ('rows', 'dice')]}"
+    return f"{[given for given in vars(world).items() if given[0] not in LONG]}"
 
 
 def test_every_algorithm_has_a_twin() -> None:
@@ -219,6 +230,82 @@ def check_twin(algorithm: str, seeds: range, monkeypatch: pytest.MonkeyPatch) ->
 def test_differential_twin(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator plans, compares and skips what the twin does."""
     check_twin(algorithm, range(SEEDS), monkeypatch)
+
+
+class MemoryWorld(TwinWorld):
+    """The same under a budget of memory; uncompiled, plain loops take long."""
+
+    def __init__(self, seed: int, algorithm: str, policy: str) -> None:
+        World.__init__(self, seed, algorithm, policy)
+        self.kind, self.search, self.values = ("overlap", "keys", "subset")[seed % 3], "auto", 3
+        if UNCOMPILED:
+            self.rows, self.per_unit = self.rows[:120], max(2.0, self.per_unit)
+        else:
+            self.kind, self.search, self.names = "keys", "hash", "ab"
+
+
+def twin_within_memory(world: MemoryWorld, policy: Policy) -> tuple[Shed, Slotted, list[Any]]:
+    """Let both twins decide together; returns what they did, and who arrived."""
+    query = world.query(world.per_unit)
+    assert query.shed is not None
+    came = sorted(arrivals(world), key=lambda x: (x.time, x.stream, x.number))
+    tuples = [
+        Tuple(x.stream, x.time, mine(world, x), x.importance if world.weighed[x.stream] else 1.0,
+              seq, world.weighed[x.stream])
+        for seq, x in enumerate(came)
+    ]  # fmt: skip
+    compared, stored = [], []
+    for join in query.joins:
+        who = (world.names.index(join.streams[0]), world.names.index(join.streams[1]))
+        spans = (join.windows[0].count, join.windows[1].count)  # type: ignore[union-attr]
+        compared.append(JoinSpec(who, spans, join.predicate, "hash"))
+        on_keys = world.kind == "keys"
+        stored.append(KeyJoin(who, spans) if on_keys else SetJoin(who, spans, join.predicate))
+    rules = Rules(
+        world.per_unit, ALGORITHMS[world.algorithm][1], world.basic, world.period,
+        tuple(world.weighed[: len(world.names)]), query.shed.importance, world.seed,
+    )  # fmt: skip
+    twins = Slotted(compared, rules, TWINS[world.algorithm])
+    assert world.memory is not None
+    shed = shed_twin(tuples, stored, world.memory, policy, seed=world.seed, compares=twins)
+    return shed, twins, came
+
+
+def mine(world: World, x: Arrival) -> tuple[Any, ...]:
+    """Return the keys of a tuple, with none for joins that its stream is not in."""
+    pairs = itertools.pairwise(range(len(world.names)))
+    return tuple(key if x.stream in pair else None for key, pair in zip(x.keys, pairs, strict=True))
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("policy", ["fifo", "gdj"])
+@pytest.mark.parametrize("algorithm", ["rate", "auto", "drop"])
+def test_differential_twin_within_memory(
+    algorithm: str, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a budget of memory too: the same plans, results, comparisons and tuples that stay."""
+    if policy != "fifo" and not UNCOMPILED:
+        pytest.skip("with the compiler off")
+    plans = Plans(monkeypatch)
+    for seed in range(3 if UNCOMPILED else SEEDS):
+        world = MemoryWorld(seed, algorithm, policy)
+        plans.made.clear()
+        found, ledger, _ = run(world, world.per_unit, random.Random(seed) if seed % 2 else None)
+        shed, twins, came = twin_within_memory(world, POLICY_TWINS[policy]())
+        told = about(world)
+        for ours, theirs in zip(plans.made, twins.plans, strict=True):
+            assert same_plan(ours, theirs), f"basic window {theirs.window}, {told}"
+        expected = []
+        for number, seqs in shed.results:
+            ids = {came[seq].stream: came[seq].number for seq in seqs}
+            expected.append((f"j{number}", *(ids.get(k) for k in range(len(world.names)))))
+        assert sorted((one[:-2] for one in found), key=repr) == sorted(expected, key=repr), told
+        for number, one in enumerate(twins.selected):
+            assert ledger.joins[f"j{number}"].compared == one.compared, told
+            skipped = ledger.skipped_by_stream[f"j{number}"].values()
+            assert list(skipped) == one.skipped, told
+        dropped = sum(one.shed + one.evicted for one in ledger.streams.values())
+        assert dropped == len(shed.decisions), told
 
 
 @pytest.mark.soak

@@ -43,6 +43,7 @@ SHEDS: dict[str, Any] = {
     "rows": None,
     "sets": bf.shed(bf.tuples(60), keep="fifo"),
     "comparisons": bf.shed(cpu=bf.comparisons(4)),
+    "comparisons and memory": bf.shed(bf.tuples(60), keep="fifo", cpu=bf.comparisons(4)),
     "comparisons of sets": bf.shed(cpu=bf.comparisons(40)),
 }
 

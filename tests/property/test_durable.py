@@ -74,6 +74,11 @@ QUERIES: dict[str, tuple[Any, Any, Shed | None]] = {
     "sets": (Overlap(("tags", "tags"), 2), Ticks(60), None),
     "gain": (Equal((("k",),)), Ticks(60), bf.shed(bf.tuples(50))),
     "bytes": (Equal((("k",),)), Ticks(60), bf.shed("40 KB", keep="prob")),
+    "keep fifo and comparisons": (
+        Equal((("k",),)),
+        Ticks(60),
+        bf.shed(bf.tuples(50), keep="fifo", cpu=bf.comparisons(4)),
+    ),
     "bounded sets": (Overlap(("tags", "tags"), 2), Ticks(60), bf.shed(bf.tuples(50), keep="fifo")),
 }
 #: What any policy keeps beside its tuples is handed over too.

@@ -68,6 +68,15 @@ def test_differential_comparisons(runner: Fresh) -> None:
     again, other = run(runner(), [30, 250, 100], scarce, stop_after=2)
     assert again == rows
     assert other["joins"] == ledger["joins"]
-    timed, _ = run(runner(), [200, 200], bf.shed(cpu=1.0))
+    both = bf.shed(bf.tuples(120), keep="fifo", cpu=bf.comparisons(60))
+    fewer, ledger = run(runner(), [100] * 4, both)
+    assert fewer <= whole
+    assert 0.02 * whole.total() < fewer.total() < rows.total()
+    assert ledger["joins"]["join"]["skipped"] > 1000
+    assert sum(one["stored"] for one in ledger["streams"].values()) <= 120
+    again, other = run(runner(), [30, 250, 100], both, stop_after=2)
+    assert again == fewer
+    assert other["joins"] == ledger["joins"]
+    timed, _ = run(runner(), [200, 200], bf.shed(bf.tuples(2000), keep="fifo", cpu=1.0))
     assert timed <= whole
     assert timed.total() > 0.5 * whole.total()

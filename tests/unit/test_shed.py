@@ -366,7 +366,7 @@ def test_comparisons_are_a_positive_number() -> None:
     ("options", "shed", "told"),
     [
         ({"within": bf.rows(5)}, {}, "window of rows"),
-        ({"within": 5}, {"memory": bf.tuples(3)}, "not in this version"),
+        ({"within": bf.rows(5)}, {"memory": bf.tuples(3)}, "window of rows"),
         ({"within": 5, "basic_window": 9}, {}, "shorter than the basic window"),
     ],
 )

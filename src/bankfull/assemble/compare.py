@@ -27,8 +27,6 @@ def compare_plan(
     unit: int | None,
 ) -> ComparePlan:
     """Resolve how much is compared; say clearly what cannot be."""
-    if shed.bounds_memory:
-        raise PlanError("cpu= beside memory= or recall= is not in this version: give one of them")
     for join in joins:
         if len(join.streams) > 2:
             raise PlanError(

@@ -26,11 +26,15 @@ from bankfull.kernels.bounded.slotsets import Bags
 
 @dataclass
 class Work:
-    """Tuples taken in and not processed yet, in canonical order."""
+    """Tuples taken in and not processed yet, in canonical order.
+
+    ``classes`` are those that a budget of comparisons tells apart; without one there are none.
+    """
 
     arrivals: Arrivals
     bags: Bags = NO_BAGS
     next: int = 0
+    classes: NDArray[np.int64] | None = None
 
     @property
     def left(self) -> NDArray[np.int64]:

@@ -52,8 +52,9 @@ class Bagger:
         }
         self.interners = {number: sets.Interner() for number in self.joins}
         self.weighted = any(is_weighted(join.predicate) for join in self.joins.values())
+        leap = 4 if plan.compare is not None else 0
         #: What a posting takes, with a quarter to spare.
-        self.post_bytes = (POST.itemsize + 8 * self.weighted) * 5 // 4
+        self.post_bytes = (POST.itemsize + leap + 8 * self.weighted) * 5 // 4
 
     def __bool__(self) -> bool:
         return bool(self.joins)

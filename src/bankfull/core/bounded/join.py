@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from bankfull.core.bounded.payload import Payload, compact, take_over
 from bankfull.core.bounded.share import Share, Shares, least_part, share_period
 from bankfull.core.bounded.slots import SPARE, Slots, new_items
 from bankfull.core.codes import keys
+from bankfull.core.comparing.slotted import SlotComparing
 from bankfull.core.kept import Arrays, Kept, Loaded, RowList
 from bankfull.core.ledger import IMPORTANCE, Ledger, by_importance
 from bankfull.core.output.results import Results, together
@@ -98,6 +99,8 @@ class BoundedJoin(Stage):
         #: Which part of the budget holds, and until when; where operators share it.
         self.shares: Shares | None = None
         self.share_until = np.array([-NEVER], np.int64)
+        #: What is compared, where there is not time for all that is stored.
+        self.comparing = None if plan.compare is None else SlotComparing(plan)
         if plan.operators > 1:
             self.shares = Shares(share_period(plan), plan.operators, least_part(self.shed.unbiased))
             self._resize(self.shares.at(-NEVER))
@@ -126,9 +129,13 @@ class BoundedJoin(Stage):
         """Take in the rows whose turn has come; learn how many came to all operators."""
         if self.shares is not None and turn.batch.loads is not None:
             self.shares.learn(turn.batch.loads)
+            if self.comparing is not None and self.comparing.shares is not None:
+                self.comparing.shares.learn(turn.batch.loads)
         if turn.resumed:
             return
         self.work = merged(self.plan, self.logs, self.bagger, self.slots.overhead, turn.released)
+        if self.comparing is not None:
+            self.work.classes = self.comparing.classify(self.work)
 
     # ------------------------------------------------------------------------------ processing
 
@@ -141,13 +148,15 @@ class BoundedJoin(Stage):
             self.steered[2] = self.work.arrivals.times[self.work.next]
         while len(self.work.left):
             self._follow_share()
-            stop = self._piece_end(self.work.next)
-            self._make_room(self.work.next, stop)
             before, work, room = self.work.next, self.work, self.room
+            until, selections = self._plan_ahead()
+            stop = self._piece_end(before, until)
+            self._make_room(before, stop)
             room.compared[0] = 0
             work.next, count, why = shed_join(
-                work.arrivals, work.bags, self.memory, self.policy, self.rules, room, before, stop
-            )
+                work.arrivals, work.bags, self.memory, self.policy, self.rules, selections, room,
+                before, stop,
+            )  # fmt: skip
             assert why != SLOTS_FULL, "there is a slot for every tuple of the budget, and one more"
             if why == KEYS_FULL:
                 wanted = len(self.plan.joins) + int(work.bags.sizes[:, work.next :][:, :1].sum())
@@ -158,7 +167,7 @@ class BoundedJoin(Stage):
                 continue
             if work.next > before:
                 self._follow_rates()
-            self._watch(before, room, count)
+            self._watch(before, room, count, selections)
             if work.next > before:
                 self._learn()
             self._steer()
@@ -188,8 +197,21 @@ class BoundedJoin(Stage):
         self.slots.tidy_items()
         self._compact()
 
-    def _piece_end(self, start: int) -> int:
-        """Return up to where to process now: large sets come few at a time, for they need room."""
+    def _plan_ahead(self) -> tuple[int, Any]:
+        """Return up to which time tuples can be processed, and what they are compared with."""
+        if self.comparing is None:
+            return NEVER, None
+        assert self.work.classes is not None
+        assert len(self.work.classes) == len(self.work.arrivals.times)
+        time = int(self.work.arrivals.times[self.work.next])
+        until = self.comparing.plan_ahead(time, self.memory)
+        return until, self.comparing.view(self.work.classes)
+
+    def _piece_end(self, start: int, until: int) -> int:
+        """Return up to where to process now: large sets come few at a time, for they need room.
+
+        A plan of comparisons holds ``until`` a time.
+        """
         number = int(self.memory.now.seq_next)
         piece = self.slots.piece(self.rules.budget)
         size = min(piece - number % piece, len(self.work.left))
@@ -200,8 +222,10 @@ class BoundedJoin(Stage):
         if self.learns_every:
             size = min(size, self.learns_every - number % self.learns_every)
         if self.shares is not None:
+            until = min(until, int(self.share_until[0]))
+        if until < NEVER:
             times = self.work.arrivals.times[start : start + size]
-            size = int(np.searchsorted(times, self.share_until[0]))
+            size = int(np.searchsorted(times, until))
         stop = start + size
         if self.bagger and self.shed.in_bytes:
             items = np.cumsum(self.work.bags.sizes[:, start:stop].sum(axis=0))
@@ -222,7 +246,7 @@ class BoundedJoin(Stage):
         if (self.rules.proportional or self.rules.unbiased) and not now.seq_next % PERIOD:
             follow_rates(self.policy, self.memory, self.rules, int(now.time_now))
 
-    def _watch(self, start: int, found: Output, count: int) -> None:
+    def _watch(self, start: int, found: Output, count: int, selections: Any) -> None:
         """Count what the tuples just processed have missed."""
         if self.watch is None:
             return
@@ -236,7 +260,7 @@ class BoundedJoin(Stage):
         watch_join(
             self.watch, room, self.work.arrivals, self.work.bags, start, stop, found, count, first,
             memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
-            np.empty(slots, np.int64), np.empty((slots, 2)), feed,
+            np.empty(slots, np.int64), np.empty((slots, 2)), feed, selections,
         )  # fmt: skip
 
     def _learn(self) -> None:
@@ -267,8 +291,19 @@ class BoundedJoin(Stage):
 
     @property
     def watched(self) -> Watched | None:
-        """What recall is estimated from, or None where it cannot be."""
-        return None if self.watch is None else recall.watched(self.watch, self._dropped())
+        """What recall is estimated from, or None where it cannot be.
+
+        The sample counts what is missing, for want of memory or of time, once.
+        """
+        if self.watch is None:
+            return None
+        skipped = 0 if self.comparing is None else self.comparing.skipped()
+        return recall.watched(self.watch, self._dropped() + skipped)
+
+    def hear(self, kept_up: float) -> None:
+        """Compare more or less from the next plan on, where the clock decides."""
+        if self.comparing is not None:
+            self.comparing.hear(kept_up)
 
     def _results(self, found: Output, count: int) -> list[Results]:
         results = []
@@ -299,6 +334,8 @@ class BoundedJoin(Stage):
                 slots = np.count_nonzero(self.memory.slots.stream == position)
                 counts.copies = int(slots) - counts.stored
                 counts.copies_lost = int(about.copies_lost)
+        if self.comparing is not None:
+            self.comparing.count(ledger)
         ledger.watched = self.watched
         names = [stream.name for stream in self.plan.streams]
         ledger.lost_by_importance = by_importance(names, self.rules.lost)
@@ -325,6 +362,8 @@ class BoundedJoin(Stage):
         if self.shares is not None:
             found |= {"share_until": self.share_until, **self.shares.arrays()}
         found |= self.bagger.arrays()
+        if self.comparing is not None:
+            found |= self.comparing.arrays()
         for name in ("memory", "rules", "watch", "policy"):
             found |= named(name, getattr(self, name))
         # Where payload lies is not kept: it is found again by the number of the arrival.
@@ -346,10 +385,16 @@ class BoundedJoin(Stage):
             self.shares.load(arrays)
             self._use_share(self.shares.now())
         self.bagger.load(arrays)
+        if self.comparing is not None:
+            self.comparing.load(arrays)
 
     def nbytes(self) -> int:
-        """Bytes of payload, slots, keys, the policy's own arrays and tuples kept aside."""
+        """Bytes of payload, slots, keys, the policy's own arrays and tuples kept aside.
+
+        What a budget of comparisons has learned counts too; it is not part of the memory budget.
+        """
         held = total_bytes(self.memory, self.watch, self.policy) + self.bagger.nbytes()
+        held += 0 if self.comparing is None else self.comparing.nbytes()
         return held + sum(log.nbytes() for log in self.logs)
 
     # ------------------------------------------------------------------------------- the arrays

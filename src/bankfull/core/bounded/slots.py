@@ -15,6 +15,7 @@ from bankfull.core.bounded.bags import ITEM_BYTES, TEXT_ROOM, Bagger
 from bankfull.core.plan import NEVER, Plan
 from bankfull.kernels.bounded import memory as m
 from bankfull.kernels.bounded.keys import number_again
+from bankfull.kernels.bounded.leaps import Leaps
 from bankfull.kernels.bounded.records import BUFFER, HELD_SET, LINK, LIST, NOW, POST, SLOT, records
 
 #: Tuples that are processed at a time; where they have sets or the budget is in bytes, fewer: at
@@ -98,7 +99,7 @@ class Slots:
 
     def _prepare_sets(self) -> None:
         """Describe joins on sets to the kernel."""
-        counted = self.shed.policy.counts_partners
+        counted, compare = self.shed.policy.counts_partners, self.plan.compare
         sets = m.SlotSets(
             posts=records(0, POST),
             weights=np.zeros(0),
@@ -109,6 +110,7 @@ class Slots:
             wanted=np.zeros(0, np.int64),
             wanted_weights=np.zeros(0),
             at_least=self.bagger.describe(self.memory.joins, counted),
+            leaps=None if compare is None else Leaps(compare.basic, np.zeros(0, np.int32)),
         )
         self.memory = self.memory._replace(sets=sets)
 
@@ -166,6 +168,8 @@ class Slots:
             assert memory.sets.held.shape == memory.links.shape
             assert len(memory.sets.found) == slots
             assert memory.now.posts_used <= len(memory.sets.posts)
+            if memory.sets.leaps is not None:
+                assert len(memory.sets.leaps.older) == len(memory.sets.posts)
             assert memory.sets.held["items"].max(initial=0) <= len(memory.sets.wanted)
 
     def _make_room_for_items(self, sets: m.SlotSets, items: int) -> None:
@@ -180,7 +184,11 @@ class Slots:
         now.post_free = have
         weights = np.zeros(wanted if self.bagger.weighted else 0)
         weights[:have] = sets.weights
-        self.memory = self.memory._replace(sets=sets._replace(posts=posts, weights=weights))
+        sets = sets._replace(posts=posts, weights=weights)
+        if sets.leaps is not None:
+            leaps = sets.leaps._replace(older=longer(sets.leaps.older, wanted))
+            sets = sets._replace(leaps=leaps)
+        self.memory = self.memory._replace(sets=sets)
 
     def _make_room_for_set(self, largest: int) -> None:
         """Let a search look for as many items as the largest set has, of all that ever came."""

@@ -60,9 +60,10 @@ class Comparing:
     def __init__(self, plan: Plan, logs: list[Log]) -> None:
         assert plan.compare is not None
         self.plan, self.rules, self.logs = plan, plan.compare, logs
+        #: Of every row of the logs; a store that keeps no rows in order has none.
         self.classes: list[Lane[np.int64]] = [log.lanes.add(np.dtype(np.int64)) for log in logs]
         self.worth: list[Lane[np.float64]] = [log.lanes.add(np.dtype(np.float64)) for log in logs]
-        self.values = [Values() for _ in logs]
+        self.values = [Values() for _ in plan.streams]
         #: Comparisons that every join may still make in this period.
         self.left = np.full((len(plan.joins), 1), _ENOUGH)
         self.kept = np.ones(1)
@@ -74,7 +75,7 @@ class Comparing:
         self.emitted = np.zeros(2)
         self.clock = np.array([-NEVER, -NEVER])
         #: Tuples of every stream that were dropped on arrival.
-        self.dropped = np.zeros(len(logs), np.int64)
+        self.dropped = np.zeros(len(plan.streams), np.int64)
         #: Comparisons that the joins were given for this basic window.
         self.given = self.left.copy()
         self.capacity = Capacity()
@@ -102,7 +103,13 @@ class Comparing:
         by_type = self.plan.streams[position].worth
         worth = importance_of(rows, self.rules.importance[position], by_type)
         self.worth[position].tail(count)[:] = worth
-        classes = np.zeros(count, np.int64)
+        self.classes[position].tail(count)[:] = self.classes_of(position, worth, sizes)
+
+    def classes_of(
+        self, position: int, worth: NDArray[np.float64], sizes: NDArray[np.int64] | None
+    ) -> NDArray[np.int64]:
+        """Return the classes of tuples of a stream, of this worth and size of their sets."""
+        classes = np.zeros(len(worth), np.int64)
         algorithm = self.rules.algorithm
         if algorithm.by_size and sizes is not None:
             classes = by_size(np.maximum(sizes, 0))
@@ -110,7 +117,7 @@ class Comparing:
             own = self.rules.importance[position] >= 0
             values = self.values[position].classes(worth) if own else 0
             classes = classes * VALUES + values
-        self.classes[position].tail(count)[:] = classes
+        return classes
 
     def dropped_of(self, position: int, start: int, stop: int) -> int:
         """Return how many of the tuples ``start`` to ``stop`` were dropped on arrival."""
@@ -303,6 +310,7 @@ class Comparing:
         found: Arrays = {name: getattr(self, name) for name in _ARRAYS}
         for k, values in enumerate(self.values):
             found[f"values.{k}"] = values.known
+        for k in range(len(self.logs)):
             found[f"dropped.{k}"] = self._dropped_numbers(k)
         for number, selector in enumerate(self.selectors):
             found |= selector.arrays(f"selector.{number}")

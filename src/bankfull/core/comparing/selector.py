@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +28,17 @@ from bankfull.spec import Equal
 
 #: What the arrivals of the basic window before count against those of all earlier ones.
 _LAST = 0.7
-#: Arrays that are kept by their own names.
-_ARRAYS = ("arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unafforded")
 #: More basic windows without a tuple than this leave nothing of what was seen before.
 _LONG = 64
 
 
 class Selector:
     """What one join compares. Times are in units, as everywhere in a plan."""
+
+    #: Arrays that are kept by their own names.
+    kept: ClassVar[tuple[str, ...]] = (
+        "arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unafforded",
+    )  # fmt: skip
 
     def __init__(
         self, plan: ComparePlan, join: JoinPlan, logs: list[Log], classes: list[Lane[np.int64]],
@@ -176,12 +179,12 @@ class Selector:
 
     def arrays(self, name: str) -> Arrays:
         """Return all that decides, by name."""
-        found: Arrays = {f"{name}.{what}": getattr(self, what) for what in _ARRAYS}
+        found: Arrays = {f"{name}.{what}": getattr(self, what) for what in self.kept}
         return found | {f"{name}.tally.{what}": a for what, a in self.tally._asdict().items()}
 
     def load(self, name: str, arrays: Arrays) -> None:
         """Take over what :meth:`arrays` gave."""
-        for what in _ARRAYS:
+        for what in self.kept:
             setattr(self, what, arrays[f"{name}.{what}"])
         self.tally = Tally(*(arrays[f"{name}.tally.{what}"] for what in Tally._fields))
 

@@ -31,7 +31,8 @@ class SlotSets(NamedTuple):
     """What joins on sets need: postings, their weights, room for a search, thresholds.
 
     ``held[slot, join]`` has the number of a tuple's items; ``found`` lists what a search found;
-    ``wanted`` and ``wanted_weights`` are the items that it looks for.
+    ``wanted`` and ``wanted_weights`` are the items that it looks for. ``leaps`` pass over basic
+    windows (``leaps.py``); without a budget of comparisons they are None.
     """
 
     posts: Records
@@ -43,6 +44,7 @@ class SlotSets(NamedTuple):
     wanted: Int64
     wanted_weights: Float64
     at_least: Float64
+    leaps: Any
 
 
 class Memory(NamedTuple):

@@ -17,7 +17,9 @@ import numpy as np
 
 from bankfull.kernels.bounded import (
     hooks,
-    sethooks,  # noqa: F401  its rules are compiled into this kernel
+    selectedsets,  # noqa: F401  their rules are compiled into this kernel
+    selecting,
+    sethooks,  # noqa: F401
     withsets,
 )
 from bankfull.kernels.bounded.budget import (
@@ -83,11 +85,15 @@ def shed_join(
     memory: Memory,
     policy: Any,
     rules: Rules,
+    selections: Any,
     out: Output,
     start: int,
     stop: int,
 ) -> tuple[int, int, int]:
-    """Process arrivals up to ``stop``; returns (next, results, why it stopped)."""
+    """Process arrivals up to ``stop``; returns (next, results, why it stopped).
+
+    ``selections`` says what they are compared with (``selecting.py``); None: with everything.
+    """
     count: Any = np.int64(0)  # a literal would have every callee compiled twice
     joins = memory.joins.shape[0]
     for i in range(start, stop):
@@ -102,6 +108,10 @@ def shed_join(
         _expire(policy, memory, t)
         if new_instant:
             hooks.begins(policy, memory, t)
+        if selections is not None:
+            if selecting.is_dropped(selections, s, memory.streams[s].arrived):
+                _pass_over(policy, memory, rules, arrivals, i)
+                continue
         slot = memory.now.free
         before = count
         for join in range(joins):
@@ -112,14 +122,20 @@ def shed_join(
             if on_keys(memory, join):
                 key = key_number(memory, arrivals.codes[join, i], join)
                 memory.links[slot, join].first = key
-                count, steps = search(
-                    memory, join, key, s, t, arrivals.rows[i], arrivals.importance[i],
-                    rules.combine, out, count,
-                )  # fmt: skip
+                if selections is None:
+                    count, steps = search(
+                        memory, join, key, s, t, arrivals.rows[i], arrivals.importance[i],
+                        rules.combine, out, count,
+                    )  # fmt: skip
+                else:
+                    count, steps = selecting.find(
+                        selections, memory, join, key, i, s, t, arrivals.rows[i],
+                        arrivals.importance[i], rules.combine, out, count,
+                    )  # fmt: skip
             else:
                 count, steps = withsets.meet(
                     memory.sets, memory, bags, join, i, slot, s, t, arrivals.rows[i],
-                    arrivals.importance[i], rules.combine, out, count,
+                    arrivals.importance[i], rules.combine, out, count, selections,
                 )  # fmt: skip
             if count < 0:
                 withsets.forgo(memory.sets, memory, slot)
@@ -127,6 +143,8 @@ def shed_join(
             out.compared[1, join] = steps
         for join in range(joins):
             out.compared[0, join] += out.compared[1, join]
+        if selections is not None:
+            selecting.settle(selections, memory, arrivals, i)
         for result in range(before, count):
             for member in range(memory.joins[out.joins[result]].width):
                 partner = out.slots[member, result]
@@ -163,6 +181,18 @@ def shed_join(
                 rules.period[rules.sample.size] = t
         hooks.processed(policy, memory, s, t)
     return stop, count, DONE
+
+
+@inlined
+def _pass_over(policy: Any, memory: Memory, rules: Rules, arrivals: Arrivals, i: int) -> None:
+    """Drop an arrival that there is no time for: it is counted, and nothing more."""
+    s, t = arrivals.streams[i], arrivals.times[i]
+    count_shed(memory, rules, arrivals, i)
+    if memory.now.seq_next == 0:
+        rules.period[rules.sample.size] = t
+    memory.now.seq_next += 1
+    memory.streams[s].arrived += 1
+    hooks.processed(policy, memory, s, t)
 
 
 @inlined

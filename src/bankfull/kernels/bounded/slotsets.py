@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.bounded import withsets
+from bankfull.kernels.bounded import selecting, withsets
 from bankfull.kernels.bounded.keys import key_number
 from bankfull.kernels.bounded.matches import Output, in_window, place_of, write
 from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets
-from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
+from bankfull.kernels.compiler import Float64, Int64, Records, hook, inlined, inner, rule
 from bankfull.kernels.predicates import CONTAINS, EQUAL
 from bankfull.kernels.probes import sets as probe
 
@@ -94,7 +94,7 @@ def _take_items(sets: SlotSets, memory: Memory, bags: Bags, join: int, i: int, s
 
 
 @inlined
-def _link_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
+def _link_items(sets: SlotSets, leaps: Any, memory: Memory, slot: int, join: int) -> None:
     """Enter a tuple in the lists of its items; who is the first to hold one pays for it."""
     posts, stream = sets.posts, memory.slots[slot].stream
     post = memory.links[slot, join].first
@@ -110,17 +110,21 @@ def _link_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
             memory.now.held += 1
         about.newest = post
         about.held += 1
+        if leaps is not None:
+            selecting.enter(leaps, posts, memory.slots, post)
         post = posts[post].next
 
 
 @inlined
-def _unlink_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
+def _unlink_items(sets: SlotSets, leaps: Any, memory: Memory, slot: int, join: int) -> None:
     """Take a tuple out of the lists of its items and free its postings."""
     posts, stream = sets.posts, memory.slots[slot].stream
     post = memory.links[slot, join].first
     while post >= 0:
         about = memory.lists[posts[post].key, stream]
         older, newer = posts[post].older, posts[post].newer
+        if leaps is not None:
+            selecting.leave(leaps, posts, memory.slots, post)
         if newer >= 0:
             posts[newer].older = older
         else:
@@ -153,14 +157,14 @@ def _free_items(sets: SlotSets, memory: Memory, slot: int, join: int) -> None:
 def _link(sets: SlotSets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
         if memory.joins[join].kind != EQUAL:
-            _link_items(sets, memory, slot, join)
+            _link_items(sets, sets.leaps, memory, slot, join)
 
 
 @rule(withsets.unlink, SlotSets)
 def _unlink(sets: SlotSets, memory: Memory, slot: int) -> None:
     for join in range(memory.joins.shape[0]):
         if memory.joins[join].kind != EQUAL:
-            _unlink_items(sets, memory, slot, join)
+            _unlink_items(sets, sets.leaps, memory, slot, join)
 
 
 @rule(withsets.forgo, SlotSets)
@@ -225,14 +229,9 @@ def _items_held(view: SlotLists, x: int) -> Any:
     return view.sets.held[x, view.join].items
 
 
-@inner
-def agreeing(sets: SlotSets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
-    """List the stored tuples that agree with one, newest first; returns (found, compared).
-
-    They stand in ``sets.found`` until the next call. Windows are not looked at.
-    """
-    about = memory.joins[join]
-    other = about.members[1] if about.members[0] == stream else about.members[0]
+@inlined
+def want(sets: SlotSets, memory: Memory, join: int, slot: int) -> int:
+    """Look for the items that lie behind a slot; returns how many."""
     size = 0
     post = memory.links[slot, join].first
     while post >= 0:
@@ -241,10 +240,32 @@ def agreeing(sets: SlotSets, memory: Memory, join: int, slot: int, stream: int) 
             sets.wanted_weights[size] = sets.weights[post]
         size += 1
         post = sets.posts[post].next
+    return size
+
+
+@inner
+def agreeing(sets: SlotSets, memory: Memory, join: int, slot: int, stream: int) -> tuple[int, int]:
+    """List the stored tuples that agree with one, newest first; returns (found, compared).
+
+    They stand in ``sets.found`` until the next call. Windows are not looked at.
+    """
+    about = memory.joins[join]
+    other = about.members[1] if about.members[0] == stream else about.members[0]
+    size = want(sets, memory, join, slot)
+    lists = SlotLists(sets, memory.lists, join, other)
+    return listed_by(sets, memory, lists, join, size, stream)
+
+
+@inlined
+def listed_by(
+    sets: SlotSets, memory: Memory, lists: Any, join: int, size: int, stream: int
+) -> tuple[int, int]:
+    """List who agrees with the items that are looked for, of all that some lists hold."""
+    about = memory.joins[join]
     zero = memory.now.marked
     memory.now.marked = zero + size + 1
     found, compared = probe.agreeing(
-        SlotLists(sets, memory.lists, join, other), sets.wanted, sets.wanted_weights, 0, size,
+        lists, sets.wanted, sets.wanted_weights, 0, size,
         probe.Agreement(about.kind, about.contained == stream, sets.at_least[join]), zero,
         probe.SearchRoom(sets.marks, sets.scores, sets.found),
     )  # fmt: skip
@@ -273,21 +294,34 @@ def newest_first(listed: Int64, found: int, tuples: Records) -> None:
 @rule(withsets.meet, SlotSets)
 def _meet(
     sets: SlotSets, memory: Memory, bags: Bags, join: int, i: int, slot: int, s: int, t: int,
-    row: int, importance: float, combine: int, out: Output, count: int,
+    row: int, importance: float, combine: int, out: Output, count: int, selections: Any,
 ) -> tuple[int, int]:  # fmt: skip
     _take_items(sets, memory, bags, join, i, slot)
-    return _search(sets, memory, join, slot, s, t, row, importance, combine, out, count)
+    return _search(
+        sets, memory, join, i, slot, s, t, row, importance, combine, out, count, selections
+    )
+
+
+@hook
+def compare(
+    selections: Any, sets: SlotSets, memory: Memory, join: int, i: int, slot: int, s: int, t: int
+) -> tuple[int, int]:
+    """List who agrees with arrival i, of all that are selected for it; see :func:`agreeing`."""
+    return 0, 0
 
 
 @inner
 def _search(
-    sets: SlotSets, memory: Memory, join: int, slot: int, s: int, t: int, row: int,
-    importance: float, combine: int, out: Output, count: int,
+    sets: SlotSets, memory: Memory, join: int, i: int, slot: int, s: int, t: int, row: int,
+    importance: float, combine: int, out: Output, count: int, selections: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Join an arrival whose items are behind ``slot`` with all who agree and are in the windows."""
     own = place_of(memory, join, s)
     partner = 1 - own
-    found, compared = agreeing(sets, memory, join, slot, s)
+    if selections is None:
+        found, compared = agreeing(sets, memory, join, slot, s)
+    else:
+        found, compared = compare(selections, sets, memory, join, i, slot, s, t)
     sets.held[slot, join].agreeing = found
     for k in range(found):
         if in_window(memory, join, partner, sets.found[k], t):
@@ -295,5 +329,8 @@ def _search(
                 return -1, compared
             out.at[partner] = sets.found[k]
             write(memory, join, own, t, row, importance, combine, out, count)
+            if selections is not None:
+                u = memory.slots[sets.found[k]].time
+                selecting.note(selections, join, t, u, out.importance[count])
             count += 1
     return count, compared

@@ -73,11 +73,11 @@ def items_of(sets: Any, bags: Any, i: int) -> Any:
 @hook
 def meet(
     sets: Any, memory: Any, bags: Any, join: int, i: int, slot: int, s: int, t: int, row: int,
-    importance: float, combine: int, out: Any, count: int,
+    importance: float, combine: int, out: Any, count: int, selections: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Write an arrival's items down and join it; returns (results, comparisons).
 
-    Without room there are -1 results.
+    Without room there are -1 results. ``selections`` says what it is compared with.
     """
     return count, 0
 

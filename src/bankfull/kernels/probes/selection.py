@@ -167,7 +167,7 @@ def basic_window(selection: Selection, j: int, a: int, cursor: int) -> tuple[int
 
 
 @inlined
-def forget(selection: Selection) -> None:
+def forget(selection: Any) -> None:
     """Set back what was noted of the tuple before."""
     for what in range(selection.now.shape[0]):
         for a in range(selection.now.shape[1]):
@@ -180,7 +180,12 @@ def begin(selection: Selection, s: int, i: int, number: int, notes: bool) -> Any
 
     ``notes``: its results are noted also if it is not.
     """
-    z = selection.classes[s][i]
+    return begin_as(selection, s, selection.classes[s][i], number, notes)
+
+
+@inlined
+def begin_as(selection: Any, s: int, z: int, number: int, notes: bool) -> Any:
+    """Begin with a tuple of class z, in a selection over whatever store."""
     whole = draw(selection.seed + s, number) < selection.whole[1 - s, z]
     state = selection.state
     state[WHOLE], state[SEARCHED], state[COMPARED], state[EXHAUSTED] = whole, 0, 0, 0
@@ -214,8 +219,13 @@ def note(
 
 @rule(settle, Selection)
 def _settle(selection: Selection, s: int, i: int, window: int) -> None:
+    settle_as(selection, s, selection.classes[s][i], window)
+
+
+@inlined
+def settle_as(selection: Any, s: int, z: int, window: int) -> None:
+    """Count what the present tuple, of class z, found, in a selection over whatever store."""
     j = 1 - s
-    z = selection.classes[s][i]
     tally, state, now = selection.tally, selection.state, selection.now
     selection.left[0] -= state[COMPARED]
     tally.arrived[j, z] += 1

@@ -22,7 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from bankfull.kernels.bounded import withsets
+from bankfull.kernels.bounded import (
+    selected,  # noqa: F401  its rules are compiled into this kernel
+    selecting,
+    withsets,
+)
 from bankfull.kernels.bounded.matches import Arrivals, Output
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel
 from bankfull.kernels.hashing import draw
@@ -90,18 +94,18 @@ def _made_by(out: Output, at: int, join: int, seq: int, width: int) -> bool:
 def _watch_pair(
     watch: Watch, arrivals: Arrivals, i: int, seq: int, join: int,
     out: Output, count: int, at: int, streams: Records, joins: Records, combine: int,
-    near: Int64, nearby: int, feed: Feed,
+    near: Int64, nearby: int, feed: Feed, selections: Any,
 ) -> int:  # fmt: skip
     """See what an arrival has missed in a join of two; returns the first result of another.
 
     Its results come newest partner first, as the kept tuples ``near`` do: the two are walked side
-    by side.
+    by side. A policy is told of the meetings that are compared: others earn nothing.
     """
     width = joins[join].width
-    other = 1 if joins[join].members[0] == arrivals.streams[i] else 0
+    s = arrivals.streams[i]
+    other = 1 if joins[join].members[0] == s else 0
     for place in range(nearby):
         kept = near[place]
-        count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         found = False
         while at < count and _made_by(out, at, join, seq, width):
             if out.arrivals[other, at] <= watch.kept[kept].seq:
@@ -109,6 +113,14 @@ def _watch_pair(
                 break
             _gain(watch, out.importance[at])
             at += 1
+        compared = True
+        if selections is not None:
+            compared = found or selecting.meets(
+                selections, join, 1 - other, s, i, arrivals.times[i], watch.came[s],
+                watch.kept[kept], watch.came[watch.kept[kept].stream],
+            )  # fmt: skip
+        if compared:
+            count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         if not found:
             worth = worth_of_pair(
                 combine, watch.kept[kept].importance,
@@ -195,14 +207,14 @@ def watch_join(
     watch: Watch, room: int, arrivals: Arrivals, bags: Any, start: int, stop: int,
     out: Output, count: int, first: int,
     streams: Records, joins: Records, combine: int, seed: int, guessed: bool,
-    near: Int64, made: Float64, feed: Feed,
+    near: Int64, made: Float64, feed: Feed, selections: Any,
 ) -> None:  # fmt: skip
     """See what the arrivals from ``start`` to ``stop``, the first numbered ``first``, have missed.
 
     ``out`` holds the ``count`` results they made, in order. At most ``room`` tuples are kept, of at
     least as many slots. ``guessed``: the worth of what joins of more than two miss is not certain.
     ``near`` and ``made`` are room to work in, an element and two for every slot. ``feed`` is what a
-    policy learns from the sample.
+    policy learns from the sample; ``selections`` says what was compared, None that all was.
     """
     at: Any = np.int64(0)  # a literal would have every callee compiled twice
     for i in range(start, stop):
@@ -222,7 +234,7 @@ def watch_join(
             if pair:
                 at = _watch_pair(
                     watch, arrivals, i, seq, join, out, count, at, streams, joins, combine,
-                    near, nearby, feed,
+                    near, nearby, feed, selections,
                 )  # fmt: skip
             else:
                 at = _watch_many(

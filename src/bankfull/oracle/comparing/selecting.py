@@ -154,22 +154,23 @@ class Selected:
             pair = (x.number, u.number) if j == 1 else (u.number, x.number)
             self.results.append(pair)
         tally = self.learned.tally
-        _add(tally.arrived, (j, z), 1)
+        add(tally.arrived, (j, z), 1)
         if any(came.exhausted for came in searches):
             return  # what it would have found is not known
         if whole:
-            _add(tally.sampled, (j, z), 1)
+            add(tally.sampled, (j, z), 1)
             for a, came in enumerate(searches):
-                _add(tally.seen.pairs, (j, z, a), came.looked_at)
-                _add(tally.seen.steps, (j, z, a), came.compared)
+                add(tally.seen.pairs, (j, z, a), came.looked_at)
+                add(tally.seen.steps, (j, z, a), came.compared)
         elif self.join.search == "hash":
             return
         for u in found:
             cell = j, z, x.time // self.rules.basic - u.time // self.rules.basic
             worth = self.rules.worth(x, u)
-            _add(tally.seen.found if whole else tally.tried_found, cell, 1)
-            _add(tally.seen.worth if whole else tally.tried_worth, cell, worth)
+            add(tally.seen.found if whole else tally.tried_found, cell, 1)
+            add(tally.seen.worth if whole else tally.tried_worth, cell, worth)
 
 
-def _add(counts: dict, key: tuple[int, ...], amount: float) -> None:  # type: ignore[type-arg]
+def add(counts: dict, key: tuple[int, ...], amount: float) -> None:  # type: ignore[type-arg]
+    """Add to a count that may not be there yet."""
     counts[key] = counts.get(key, 0) + amount

@@ -64,7 +64,7 @@ def simulate(
     """Join within a budget of comparisons. Arrivals come in canonical order."""
     places = [(x.time, x.stream, x.number) for x in arrivals]
     assert places == sorted(places), "arrivals must come in canonical order"
-    operator = _Operator(joins, rules, algorithm)
+    operator = Operator(joins, rules, algorithm)
     for x in arrivals:
         operator.turn(x)
     selected = operator.selected
@@ -77,28 +77,41 @@ def simulate(
     )
 
 
-class _Operator:
+class Operator:
+    """The joins of a query, their budget of comparisons, and the plans made so far."""
+
     def __init__(self, joins: Sequence[JoinSpec], rules: Rules, algorithm: Algorithm) -> None:
         self.rules, self.algorithm = rules, algorithm
         self.stored: list[list[Arrival]] = [[] for _ in rules.weighed]
         self.dropped: set[tuple[int, int]] = set()
         self.classes = Classes(joins, rules, algorithm.by_size, algorithm.by_importance)
-        self.selected = [
-            Selected(k, join, rules, self.classes.count, self.stored, self.dropped)
-            for k, join in enumerate(joins)
-        ]
+        self.selected = [self.select(k, join) for k, join in enumerate(joins)]
         self.kept = 1.0
         #: Comparisons of the period that are kept for later basic windows.
         self.reserve = 0
         self.period: int | None = None
         self.plans: list[Plan] = []
 
-    def turn(self, x: Arrival) -> None:
+    def select(self, number: int, join: JoinSpec) -> Selected:
+        """Return what a join compares, before the first tuple."""
+        return Selected(number, join, self.rules, self.classes.count, self.stored, self.dropped)
+
+    def begin(self, x: Arrival) -> int:
+        """Plan, if it is time to; returns the class of a tuple."""
         window = x.time // self.rules.basic
         if not self.plans or self.plans[-1].window != window:
             self._plan(x.time, window)
-        z = self.classes.of(x)
-        if self.kept < 1.0 and uniform(self.rules.seed + 7 + x.stream, x.number) >= self.kept:
+        return self.classes.of(x)
+
+    def is_dropped(self, x: Arrival) -> bool:
+        """Say whether a tuple is dropped on arrival."""
+        draw = uniform(self.rules.seed + 7 + x.stream, x.number)
+        return self.kept < 1.0 and draw >= self.kept
+
+    def turn(self, x: Arrival) -> None:
+        """Compare a tuple and store it."""
+        z = self.begin(x)
+        if self.is_dropped(x):
             self.dropped.add((x.stream, x.number))
         else:
             for one in self.selected:

@@ -10,6 +10,9 @@ The turn of tuple x of stream s at time t:
    other streams, the first of them in the join's order varies slowest.
 3. *Credit*: for every result, in the order found, the policy sees each stored member, in the
    join's stream order.
+   Under a budget of comparisons (``compares``) a join is one of two streams, and x meets those of
+   its partners that it is compared with; if there is no time for x at all, its turn ends before 2,
+   and it is dropped.
 4. *Sample*: x is dropped where its draw with seed + 1 is below ``sample``. Room does not save it.
    So is a tuple that takes more than the whole of its buffer.
 5. *Admit*: if x's buffer has room, x is stored. If not, the candidate with the smallest
@@ -23,6 +26,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from bankfull.oracle.shedding.draws import uniform
 from bankfull.oracle.shedding.memory import Arrival, JoinSpec, Memory, agree
@@ -44,6 +48,16 @@ class Trace:
     stored: list[int] = field(default_factory=list)
 
 
+class Compares(Protocol):
+    """A budget of comparisons; ``oracle/comparing/slotted.py`` has it."""
+
+    def drops(self, x: Arrival, memory: Memory) -> bool:
+        """Begin with a tuple; says whether it is dropped for want of time."""
+
+    def partners(self, number: int, x: Arrival, memory: Memory) -> list[Arrival]:
+        """Return the stored tuples that x is compared with and agrees with, newest first."""
+
+
 def simulate(
     arrivals: Sequence[Arrival],
     joins: Sequence[JoinSpec],
@@ -55,6 +69,7 @@ def simulate(
     key_sizes: Sequence[int] | None = None,
     places: int | None = None,
     aside: int | None = None,
+    compares: Compares | None = None,
 ) -> Trace:
     """Join within a capacity: a number is one buffer for all, a sequence one a stream.
 
@@ -76,8 +91,11 @@ def simulate(
         memory.history.append(x)
         for u in [u for u in memory.stored if memory.expired(u)]:
             _leave(u, memory, policy)
+        if compares is not None and compares.drops(x, memory):
+            trace.decisions.append((x.seq, x.seq))
+            continue
         policy.arrived(x, memory)
-        for number, members in _found(x, memory):
+        for number, members in _found(x, memory, compares):
             trace.results.append((number, tuple(u.seq for u in members)))
             for u in members:
                 if u is not x:
@@ -98,26 +116,30 @@ def _leave(u: Arrival, memory: Memory, policy: Policy) -> None:
     policy.left(u, memory)
 
 
-def _found(x: Arrival, memory: Memory) -> list[tuple[int, tuple[Arrival, ...]]]:
+def _found(
+    x: Arrival, memory: Memory, compares: Compares | None
+) -> list[tuple[int, tuple[Arrival, ...]]]:
+    met = _partners if compares is None else compares.partners
     found = []
     for number, join in enumerate(memory.joins):
         if x.stream not in join.streams:
             continue
+        partners = met(number, x, memory)
         choices = [
-            [x] if stream == x.stream else _partners(number, stream, x, memory)
+            [x] if stream == x.stream else [u for u in partners if u.stream == stream]
             for stream in join.streams
         ]
         found += [(number, members) for members in itertools.product(*choices)]
     return found
 
 
-def _partners(number: int, stream: int, x: Arrival, memory: Memory) -> list[Arrival]:
-    """Return the stored tuples of another stream that x meets in a join, newest first."""
+def _partners(number: int, x: Arrival, memory: Memory) -> list[Arrival]:
+    """Return the stored tuples of other streams that x meets in a join, newest first."""
     join = memory.joins[number]
     return [
         u
         for u in reversed(memory.stored)
-        if u.stream == stream and agree(number, join, x, u) and memory.in_window(u, join)
+        if u.stream in join.streams and agree(number, join, x, u) and memory.in_window(u, join)
     ]
 
 
