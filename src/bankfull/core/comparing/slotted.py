@@ -20,7 +20,7 @@ from bankfull.core.comparing.work import Work
 from bankfull.core.kept import Arrays
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.kernels.bounded.memory import Memory
-from bankfull.kernels.bounded.selected import SlotSelection, SlotSelections
+from bankfull.kernels.bounded.selected import SlotSelection, SlotSelections, list_stored
 from bankfull.kernels.probes.selection import SKIPPED
 from bankfull.spec import Equal
 
@@ -35,10 +35,10 @@ class Stored(NamedTuple):
 
 def stored_of(memory: Memory, position: int) -> Stored:
     """Return the stored tuples of a stream."""
-    slots = memory.slots[memory.slots.stream == position]
-    order = np.argsort(slots.nth)
-    came = int(memory.streams[position].arrived)
-    return Stored(slots.time[order], slots.nth[order], came)
+    about = memory.streams[position]
+    times, numbers = np.empty((2, len(memory.slots)), np.int64)
+    count = list_stored(memory.slots, int(about.newest), times, numbers)
+    return Stored(times[:count][::-1], numbers[:count][::-1], int(about.arrived))
 
 
 class SlotSelector(Selector):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bankfull.kernels.bounded import selecting
 from bankfull.kernels.bounded.matches import Arrivals, Output, in_window, place_of, write
 from bankfull.kernels.bounded.memory import Memory, listed
-from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
+from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel, rule
 from bankfull.kernels.hashing import draw
 from bankfull.kernels.probes.selection import (
     COMPARED,
@@ -79,6 +79,17 @@ class SlotSelections(NamedTuple):
     exhausted: NDArray[np.bool_]
     kept: Float64
     seed: int
+
+
+@kernel
+def list_stored(slots: Records, newest: int, times: Int64, numbers: Int64) -> int:
+    """Write the times and numbers of a stream's tuples down, newest first; returns how many."""
+    count, x = 0, newest
+    while x >= 0:
+        times[count], numbers[count] = slots[x].time, slots[x].nth
+        count += 1
+        x = slots[x].older
+    return count
 
 
 @inlined
