@@ -24,7 +24,7 @@ from bankfull.core.bounded.share import Shares, least_part, share_period
 from bankfull.core.comparing.capacity import Capacity
 from bankfull.core.comparing.classes import SIZES, VALUES, Values, by_size
 from bankfull.core.comparing.selector import Selector
-from bankfull.core.comparing.work import Work, nothing_left_out
+from bankfull.core.comparing.work import Float64, Work, nothing_left_out
 from bankfull.core.kept import Arrays
 from bankfull.core.ledger import Ledger
 from bankfull.core.plan import NEVER, ComparePlan, JoinPlan, Plan
@@ -36,6 +36,8 @@ from bankfull.kernels.probes.selection import (
     DROPPED,
     LARGEST,
     MISSED,
+    OTHERS,
+    SAMPLE,
     SKIPPED,
     UNAFFORDED,
     VARIANCE,
@@ -43,11 +45,11 @@ from bankfull.kernels.probes.selection import (
 from bankfull.spec import Equal
 
 #: More comparisons than can be made.
-_ENOUGH = 2**59
+_ENOUGH = 2**55
 #: Entries of ``Comparing.clock``: the basic window that the plan is for, the period.
 _WINDOW, _PERIOD = range(2)
 #: Arrays that are kept by their own names.
-_ARRAYS = ("left", "given", "reserve", "kept", "part", "emitted", "clock", "dropped", "known")
+_ARRAYS = ("left", "given", "reserve", "fair", "kept", "part", "emitted", "clock", "dropped", "known")
 #: So many times what is planned for a basic window may be compared in it.
 _BURST = 1.5
 #: The smallest part that is compared where the clock decides.
@@ -63,11 +65,13 @@ class Comparing:
         self.classes: list[Lane[np.int64]] = [log.lanes.add(np.dtype(np.int64)) for log in logs]
         self.worth: list[Lane[np.float64]] = [log.lanes.add(np.dtype(np.float64)) for log in logs]
         self.values = [Values() for _ in logs]
-        #: Comparisons that every join may still make in this period.
-        self.left = np.full((len(plan.joins), 1), _ENOUGH)
+        #: Comparisons that every join may still make in this basic window: any tuple, the sample.
+        self.left = np.full((len(plan.joins), 2), _ENOUGH)
         self.kept = np.ones(1)
         #: Comparisons of this period that are kept for its later basic windows.
         self.reserve = np.zeros(1, np.int64)
+        #: What each of its basic windows would have if all had the same.
+        self.fair = np.zeros(1)
         #: The part of all comparisons that the clock leaves time for, and that of the present plan.
         self.part = np.ones(2)
         #: Results of the joins and their worth.
@@ -166,6 +170,7 @@ class Comparing:
         if period != int(self.clock[_PERIOD]):
             share = 1.0 if self.shares is None else self.shares.at(time).memory
             total = int(rules.per_unit * rules.period * share)
+            self.fair[0] = total * rules.basic / rules.period
         self.clock[:] = window, period
         for selector in self.selectors:
             selector.learn(elapsed)
@@ -178,6 +183,8 @@ class Comparing:
             planned = float(self.part[0]) * sum(work.demand() for work in works)
             possible = self.capacity.per_unit * rules.basic
             self._give(works, math.ceil(_BURST * max(possible, planned)))
+            self.left[:, SAMPLE] = _ENOUGH
+            self.given[:] = self.left
         self.place()
 
     def _works(self, time: int, clocks: Sequence[Clock]) -> list[Work]:
@@ -193,22 +200,44 @@ class Comparing:
         """Give every join its part of the comparisons of this basic window, by what is planned.
 
         Half as much again as is planned may be made: a burst that nobody foresaw must not use up
-        what is there for the basic windows after it, when it is known.
+        what is there for the basic windows after it, when it is known. Something is set aside for
+        the sample: what tuples miss that cannot be compared any more is known by those of the
+        sample that can.
 
         Joins are searched one after the other, a piece of the input at a time: if they drew on one
         account, who gets the last comparisons would depend on how the input was cut.
         """
-        now = min(total, math.ceil(_BURST * total / self._windows_left(time)))
-        self.reserve[0] = total - now
-        self._give(works, now)
+        needed = sum(map(self._for_sample, works, self.selectors))
+        least = min(total // 2, needed)
+        now = min(total - least, math.ceil(_BURST * total / self._windows_left(time)))
+        aside = min(total - now, 3 * needed)
+        self.reserve[0] = total - now - aside
+        planned = self._give(works, now)
+        self._divide(SAMPLE, aside, planned)
+        self.given[:] = self.left
 
-    def _give(self, works: list[Work], now: int) -> None:
-        """Let the joins make so many comparisons in this basic window, by what is planned."""
+    def _for_sample(self, work: Work, selector: Selector) -> int:
+        """Return what a join's sample is expected to take, and one more of its tuples."""
+        if self.rules.algorithm.drops:
+            return 0
+        demand, arrivals = work.demand(), float(work.arrivals.sum())
+        return math.ceil(float(selector.whole[0, 0]) * demand + demand / max(1.0, arrivals))
+
+    def _give(self, works: list[Work], now: int) -> Float64:
+        """Let the joins make so many comparisons in this basic window, by what is planned.
+
+        Returns the comparisons that are planned for each.
+        """
         pairs = zip(works, self.selectors, strict=True)
         planned = np.array([planned_work(work, selector) for work, selector in pairs]) + 1.0
-        self.left[:, 0] = np.floor(now * planned / planned.sum())
-        self.left[0, 0] += now - int(self.left.sum())
+        self._divide(OTHERS, now, planned)
         self.given[:] = self.left
+        return planned
+
+    def _divide(self, account: int, total: int, planned: Float64) -> None:
+        """Divide comparisons over the joins, by what is planned for each."""
+        self.left[:, account] = np.floor(total * planned / planned.sum())
+        self.left[0, account] += total - int(self.left[:, account].sum())
 
     def _plan(self, works: list[Work], total: int, time: int) -> None:
         rules, algorithm = self.rules, self.rules.algorithm
@@ -227,6 +256,10 @@ class Comparing:
             self.kept[0] = max(part, LEAST_PART**2) ** 0.5
             return
         whole = rules.sample * part
+        if rules.per_unit:
+            # By what is there on average: a tuple of the sample stands for about as many others
+            # whether much or little is left of the period.
+            whole = rules.sample * (min(1.0, float(self.fair[0]) / demand) if demand > 0.0 else 1.0)
         if part >= 1.0:
             for work, selector in zip(works, self.selectors, strict=True):
                 selector.choose(nothing_left_out(work), np.array(whole))
@@ -282,7 +315,7 @@ class Comparing:
         total = Watched()
         for selector in self.selectors:
             tally = selector.tally
-            skipped = int(tally.pairs[:, SKIPPED:].sum())
+            skipped = int(tally.pairs[:, SKIPPED : UNAFFORDED + 1].sum())
             some = [tally.missed[kind] for kind in range(2)]
             total += Watched(
                 dropped=float(skipped),

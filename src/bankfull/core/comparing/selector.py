@@ -17,7 +17,7 @@ from bankfull.kernels.probes.selection import (
     FOUND,
     MISSED,
     PAIRS,
-    UNAFFORDED,
+    UNSEEN,
     VARIANCE,
     WORTH,
     Selection,
@@ -29,7 +29,7 @@ from bankfull.spec import Equal
 #: What the arrivals of the basic window before count against those of all earlier ones.
 _LAST = 0.7
 #: Arrays that are kept by their own names.
-_ARRAYS = ("arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unafforded")
+_ARRAYS = ("arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unseen")
 #: More basic windows without a tuple than this leave nothing of what was seen before.
 _LONG = 64
 
@@ -60,11 +60,11 @@ class Selector:
         self.tally = Tally(
             np.zeros((2, self.kinds), np.int64), np.zeros((2, self.kinds), np.int64),
             np.zeros((*shape, 4)), np.zeros((*shape, 2)), np.zeros((2, 3)),
-            np.zeros((2, 3), np.int64),
+            np.zeros((2, 4), np.int64),
         )  # fmt: skip
         self.sampled = np.zeros(1, np.int64)
-        #: Pairs skipped for want of budget that are taken into account.
-        self.unafforded = np.zeros(1, np.int64)
+        #: Pairs that the sample could not look at, as far as they are taken into account.
+        self.unseen = np.zeros(1, np.int64)
         #: The first tuple of every basic window when the present plan was made. Those of the oldest
         #: may have left since, so they cannot be found again.
         self.edges = np.zeros((2, self.windows), np.int64)
@@ -87,26 +87,27 @@ class Selector:
         self.meant[:, :, 0] = self.choice[:, :, 0] * self._half_full()[:, None]
         tried = np.concatenate([(others * self.meant)[..., None], tally.tried], axis=3)
         self.tried = (self.tried * fade + tried) * fade ** (passed - 1)
-        self._guess_unafforded()
+        self._guess_unseen()
         self.sampled += tally.sampled.sum()
         for counted in (tally.arrived, tally.sampled, tally.seen, tally.tried):
             counted[:] = 0
 
-    def _guess_unafforded(self) -> None:
-        """Count what was missed for want of budget: no sample stands for it.
+    def _guess_unseen(self) -> None:
+        """Count what tuples stand for that are of the sample and could not be compared.
 
-        It is taken to have had as many results as other pairs; that may be twice as many, or none.
+        They are taken to have had as many results as others in as many pairs. That is a guess, as
+        far off as it is large.
         """
-        spared = int(self.tally.pairs[:, UNAFFORDED].sum()) - int(self.unafforded[0])
-        self.unafforded += spared
-        pairs = self.learned[..., PAIRS].sum() + self.tried[..., 0].sum()
-        if not spared or pairs <= 0.0:
+        unseen = int(self.tally.pairs[:, UNSEEN].sum()) - int(self.unseen[0])
+        pairs = float(self.learned[..., PAIRS].sum())
+        if not unseen or pairs <= 0.0:
             return
+        self.unseen += unseen
         for kind, what in enumerate((FOUND, WORTH)):
-            found = self.learned[..., what].sum() + self.tried[..., 1 + kind].sum()
-            expected = spared * float(found / pairs)
+            each = float(self.learned[..., what].sum()) / pairs
+            expected = unseen * each / max(float(self.whole[0, 0]), 1e-9)
             self.tally.missed[kind, MISSED] += expected
-            self.tally.missed[kind, VARIANCE] += expected * expected / 4.0
+            self.tally.missed[kind, VARIANCE] += expected * expected
 
     def _half_full(self) -> Float64:
         """Return how many tuples the current basic window of each stream has on average."""
@@ -171,7 +172,7 @@ class Selector:
             self.plan.basic, self._left, self.whole, self._kept, edges, cuts, newest, deep, ranges,
             counts, (left.data, right.data), (own.data, other.data), weighed, self._streams,
             self._dropped, self.plan.combine, self.plan.seed, self.tally,
-            np.zeros((4, self.windows + 1)), np.zeros(5, np.int64),
+            np.zeros((4, self.windows + 1)), np.zeros(8, np.int64),
         )  # fmt: skip
 
     def arrays(self, name: str) -> Arrays:

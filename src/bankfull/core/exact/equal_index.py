@@ -19,7 +19,7 @@ from bankfull.kernels.exact.chains import NOTHING, UNKEYED, Keyed, Part, Table, 
 from bankfull.kernels.exact.equijoin import AHEAD, join_pairs
 from bankfull.kernels.exact.merge import Clock
 from bankfull.kernels.exact.multijoin import join_many
-from bankfull.kernels.probes.selection import Everything, Selection
+from bankfull.kernels.probes.selection import OTHERS, Everything, Selection
 
 _SMALLEST_BITS = 4
 
@@ -115,7 +115,7 @@ class EqualIndex:
         chosen = self.selection
         given = (left, right, clock, self.table, own)
         if isinstance(chosen, Selection) and not self.scan and takes_all(chosen):
-            most = min(joined.size, int(chosen.left[0]))
+            most = min(joined.size, int(chosen.left[OTHERS]))
             before = clock.cursor.copy()
             count, _, full = join_pairs(*given, Everything(), turns, out, joined[:most])
             count_arrivals(chosen, left, right, clock, before)

@@ -20,6 +20,7 @@ from bankfull.kernels.probes.selection import (
     Selection,
     basic_window,
     forget,
+    pay,
 )
 
 
@@ -97,7 +98,7 @@ def count_results(
     count: int,
 ) -> None:  # fmt: skip
     """Count the first ``count`` results of the sample; those of a tuple stand together."""
-    selection.left[0] -= count
+    of_sample = 0
     base_left, base_right = clock.base[0], clock.base[1]
     left_first = clock.rank[0] < clock.rank[1]
     noted, s, z = -1, 0, 0
@@ -123,6 +124,8 @@ def count_results(
             forget(selection)
         t, u = left.times[x - base_left], right.times[y - base_right]
         a = abs(t // selection.basic - u // selection.basic)
+        if selection.whole[1 - s, z] < 1.0:
+            of_sample += 1
         selection.now[STEPS, a] += 1.0
         selection.now[FOUND, a] += 1.0
         selection.now[WORTH, a] += worth_of_pair(
@@ -131,3 +134,5 @@ def count_results(
         )  # fmt: skip
     if noted >= 0:
         _add(selection, 1 - s, z)
+    pay(selection, True, of_sample)
+    pay(selection, False, count - of_sample)
