@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -84,6 +85,8 @@ class Comparing:
         self.capacity = Capacity()
         self.known = self.capacity.known
         self.kinds = class_count(plan)
+        #: Entered around every plan; what it is, and what it tells, is the runtime's affair.
+        self.stopwatch: AbstractContextManager[object] = nullcontext()
         #: Where other operators share the budget: the part of it that this one has.
         self.shares: Shares | None = None
         if plan.shares_budget and plan.operators > 1:
@@ -160,9 +163,15 @@ class Comparing:
             self.given[:] = self.left
         if self.is_planned and time < self.until():
             if self.part[0] != self.part[1] and not self.rules.per_unit:
-                self._plan(self._works(time, clocks), 0, time)
-                self.place()
+                with self.stopwatch:
+                    self._plan(self._works(time, clocks), 0, time)
+                    self.place()
             return
+        with self.stopwatch:
+            self._begin(time, clocks, foresees)
+
+    def _begin(self, time: int, clocks: Sequence[Clock], foresees: bool) -> None:
+        """Make the plan of a new basic window."""
         rules = self.rules
         window, period = time // rules.basic, time // rules.period
         elapsed = window - int(self.clock[_WINDOW]) if self.is_planned else 1

@@ -7,6 +7,7 @@ can reach them. An index searches the logs tuple at a time, in canonical order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import ClassVar
 
@@ -123,6 +124,11 @@ class ExactJoin(Stage):
         """Compare more or less from the next plan on, where the clock decides."""
         if self.comparing is not None:
             self.comparing.hear(kept_up)
+
+    def watch(self, stopwatch: AbstractContextManager[object]) -> None:
+        """Enter this around every plan."""
+        if self.comparing is not None:
+            self.comparing.stopwatch = stopwatch
 
     @property
     def has_work(self) -> bool:
