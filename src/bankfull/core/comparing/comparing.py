@@ -32,6 +32,8 @@ from bankfull.core.plan import NEVER, ComparePlan, JoinPlan, Plan
 from bankfull.core.recall.interval import Watched
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
+from bankfull.kernels.exact.ahead import Counted, Rules, replay
+from bankfull.kernels.exact.chains import Keyed
 from bankfull.kernels.exact.merge import Clock
 from bankfull.kernels.probes.selection import (
     DROPPED,
@@ -92,6 +94,13 @@ class Comparing:
         if plan.shares_budget and plan.operators > 1:
             self.shares = Shares(share_period(plan), plan.operators, least_part(False))
         self.selectors = [self._selector(k, join) for k, join in enumerate(plan.joins)]
+        #: Whether plans that leave nothing out can be made after their tuples were joined: for one
+        #: join by hash, of which no other operator has a share, and whose results weigh the same.
+        one = plan.joins[0]
+        chained = isinstance(one.predicate, Equal) and one.search != "scan" and len(plan.joins) == 1
+        budgeted = bool(self.rules.per_unit) and self.shares is None
+        plain = not is_weighed(self.rules) and not self.rules.algorithm.drops
+        self._can_replay = chained and budgeted and plain
 
     def _selector(self, number: int, join: JoinPlan) -> Selector:
         logs = [self.logs[k] for k in join.streams]
@@ -168,9 +177,9 @@ class Comparing:
                     self.place()
             return
         with self.stopwatch:
-            self._begin(time, clocks, foresees)
+            self._begin(time, clocks)
 
-    def _begin(self, time: int, clocks: Sequence[Clock], foresees: bool) -> None:
+    def _begin(self, time: int, clocks: Sequence[Clock]) -> None:
         """Make the plan of a new basic window."""
         rules = self.rules
         window, period = time // rules.basic, time // rules.period
@@ -183,6 +192,12 @@ class Comparing:
         self.clock[:] = window, period
         for selector in self.selectors:
             selector.learn(elapsed)
+        self.decide(time, clocks, total)
+
+    def decide(self, time: int, clocks: Sequence[Clock], total: int) -> None:
+        """Make the plan of a basic window from what was learned, for so many comparisons."""
+        rules = self.rules
+        foresees = rules.algorithm.foresees and not rules.per_unit
         works = self._works(time, clocks)
         self._plan(works, total, time)
         if rules.per_unit:
@@ -282,6 +297,42 @@ class Comparing:
             each = float(self.emitted[1] / self.emitted[0]) if self.emitted[0] else 1.0
             largest = selector.tally.missed[:, LARGEST]
             largest[:] = np.maximum(largest, (weight, weight * each))
+
+    @property
+    def can_run_ahead(self) -> bool:
+        """Whether the present plan leaves nothing out, and later ones can be made afterwards."""
+        if not self._can_replay:
+            return False
+        (selector,) = self.selectors
+        return selector.takes_all and float(selector.whole[0, 0]) == self.rules.sample
+
+    def replay(
+        self, sides: Sequence[Keyed], clock: Clock, before: NDArray[np.int64],
+        numbers: NDArray[np.int64], joined: NDArray[np.int64],
+    ) -> tuple[int, int]:  # fmt: skip
+        """Count and plan for tuples that were joined ahead; see ``kernels/exact/ahead.py``."""
+        (selector,), rules = self.selectors, self.rules
+        last = max(
+            int(side.times[int(clock.cursor[k] - clock.base[k]) - 1]) // rules.basic
+            for k, side in enumerate(sides)
+            if clock.cursor[k] > before[k]
+        )
+        most = int(rules.per_unit * rules.period)
+        own = Rules(
+            rules.period, most, rules.sample, rules.fade, _BURST, self.clock, self.given[0],
+            self.reserve, self.fair, selector.sampled,
+        )  # fmt: skip
+        windows, size = last - int(self.clock[_WINDOW]) + 1, selector.windows
+        counted = Counted(
+            np.zeros(windows, np.int64), np.zeros(windows, np.int64), np.zeros((windows, 2, size)),
+            np.zeros((2, size)), np.zeros(2, np.int64), np.zeros(2, np.int64),
+        )  # fmt: skip
+        numbers = np.ascontiguousarray(numbers)
+        with self.stopwatch:
+            window, total = replay(
+                selector.view(), selector.known(), own, *sides, clock, before, numbers, joined, counted
+            )
+        return int(window), int(total)
 
     def place(self) -> None:
         """Find the tuples that the present plan means, also after the state was loaded."""

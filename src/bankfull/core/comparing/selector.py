@@ -13,6 +13,7 @@ from bankfull.core.plan import ComparePlan, JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact.merge import Clock
+from bankfull.kernels.probes.learning import Known, learn
 from bankfull.kernels.probes.selection import (
     FOUND,
     MISSED,
@@ -26,12 +27,8 @@ from bankfull.kernels.probes.selection import (
 )
 from bankfull.spec import Equal
 
-#: What the arrivals of the basic window before count against those of all earlier ones.
-_LAST = 0.7
 #: Arrays that are kept by their own names.
 _ARRAYS = ("arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unseen")
-#: More basic windows without a tuple than this leave nothing of what was seen before.
-_LONG = 64
 
 
 class Selector:
@@ -74,23 +71,14 @@ class Selector:
 
     def learn(self, elapsed: int) -> None:
         """Take over what was seen since the last plan, so many basic windows ago."""
-        tally, fade = self.tally, self.plan.fade
-        passed = min(elapsed, _LONG)
-        quiet = (1.0 - _LAST) ** (passed - 1)
-        last = np.where(self.arrivals.sum() > 0.0, _LAST, 1.0)
-        # Of tuples that were not dropped: how many would have come, and been there, without that.
-        kept = float(self._kept[0])
-        tally.seen[..., PAIRS] *= kept
-        self.arrivals = ((1.0 - last) * self.arrivals + last * tally.arrived / kept) * quiet
-        self.learned = (self.learned * fade + tally.seen) * fade ** (passed - 1)
-        others = (tally.arrived - tally.sampled)[:, :, None]
-        self.meant[:, :, 0] = self.choice[:, :, 0] * self._half_full()[:, None]
-        tried = np.concatenate([(others * self.meant)[..., None], tally.tried], axis=3)
-        self.tried = (self.tried * fade + tried) * fade ** (passed - 1)
+        newest = np.ascontiguousarray(self.choice[:, :, 0])
+        kept, fade = float(self._kept[0]), self.plan.fade
+        self.sampled += learn(self.tally, self.known(), newest, kept, fade, elapsed)
         self._guess_unseen()
-        self.sampled += tally.sampled.sum()
-        for counted in (tally.arrived, tally.sampled, tally.seen, tally.tried):
-            counted[:] = 0
+
+    def known(self) -> Known:
+        """Return what was learned, for the kernels."""
+        return Known(self.arrivals, self.learned, self.tried, self.meant)
 
     def _guess_unseen(self) -> None:
         """Count what tuples stand for that are of the sample and could not be compared.
@@ -113,6 +101,12 @@ class Selector:
         """Return how many tuples the current basic window of each stream has on average."""
         halves: Float64 = self.arrivals.sum(axis=1)[::-1] / 2.0
         return halves
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether nothing is left out, and all that was is taken into account."""
+        seen = int(self.tally.pairs[:, UNSEEN].sum()) == int(self.unseen[0])
+        return seen and bool((self.choice >= 1.0).all())
 
     def work(self, time: int, clock: Clock) -> Work:
         """Return what there is to compare from ``time`` on, the time of the next tuple."""
@@ -183,7 +177,7 @@ class Selector:
     def load(self, name: str, arrays: Arrays) -> None:
         """Take over what :meth:`arrays` gave."""
         for what in _ARRAYS:
-            setattr(self, what, arrays[f"{name}.{what}"])
+            setattr(self, what, arrays[f"{name}.{what}"].copy())
         self.tally = Tally(*(arrays[f"{name}.tally.{what}"] for what in Tally._fields))
 
     def nbytes(self) -> int:

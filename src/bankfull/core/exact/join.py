@@ -31,6 +31,9 @@ from bankfull.spec import Equal
 
 #: Results a kernel writes before they become a record batch; stays in the cache.
 _BLOCK = 1 << 16
+#: Basic windows that are joined ahead of their plans at most, and for how many that is not tried
+#: after it was in vain.
+_AHEAD, _PAUSE = 64, 16
 
 
 class ExactJoin(Stage):
@@ -47,6 +50,8 @@ class ExactJoin(Stage):
         workers = workers if self.comparing is None else Workers()
         #: Stored tuples that the ledger counts: of copies, only one.
         self.stored = [0] * len(plan.streams)
+        #: Basic windows to join ahead of their plans, and for how many not to try.
+        self._ahead, self._pause = 4, 0
         self.indexes: list[Index] = [_index(join, self._logs(join), workers) for join in plan.joins]
 
     def _logs(self, join: JoinPlan) -> list[Log]:
@@ -82,12 +87,21 @@ class ExactJoin(Stage):
         yield from found
         while self.has_work:
             until = self._plan_ahead()
+            most = max(1, min(turn.allowance.rows, _BLOCK))
+            block = self._run_ahead(most)
+            if block is not None:
+                counts = turn.ledger.joins[self.plan.joins[0].name]
+                counts.compared += block.compared
+                counts.emitted += block.joined.size
+                if block.joined.size:
+                    yield self._results(self.plan.joins[0], block)
+                continue
             for number, (join, index) in enumerate(zip(self.plan.joins, self.indexes, strict=True)):
                 counts = turn.ledger.joins[join.name]
                 while index.is_behind(until):
                     if self.comparing is not None:
                         index.selection = self.comparing.selectors[number].view()
-                    block = index.advance(max(1, min(turn.allowance.rows, _BLOCK)), until)
+                    block = index.advance(most, until)
                     counts.compared += block.compared
                     counts.emitted += block.joined.size
                     if block.joined.size:
@@ -102,6 +116,47 @@ class ExactJoin(Stage):
         coming = min(next_time(clock, some) for clock, some in zip(clocks, logs, strict=True))
         self.comparing.look(coming, clocks)
         return self.comparing.until()
+
+    def _run_ahead(self, most: int) -> Found | None:
+        """Join tuples of many basic windows without a plan, as far as plans leave nothing out.
+
+        Returns what was found; None if nothing was done. How far it tries to get depends on how far
+        it got before; what is decided does not.
+        """
+        comparing, index = self.comparing, self.indexes[0]
+        if comparing is None or not isinstance(index, EqualIndex) or not comparing.can_run_ahead:
+            return None
+        self._pause -= 1
+        if self._pause > 0:
+            return None
+        clock, basic = index.clock, comparing.rules.basic
+        before, low, until = clock.cursor.copy(), clock.low.copy(), comparing.until()
+        found = index.join_ahead(most, until + (self._ahead - 1) * basic)
+        if found is None:
+            self._pause = _PAUSE if self._ahead == 1 else 0
+            self._ahead = max(1, self._ahead // 2)
+            return None
+        sides = index.sides()
+        window, total = comparing.replay(sides, clock, before, found.numbers, found.joined)
+        done = [clock.cursor[k] == log.lanes.end for k, log in enumerate(self._logs(index.plan))]
+        at = window * basic
+        cursor = clock.cursor.copy()
+        for k, side in enumerate(sides):
+            joined = side.times[before[k] - clock.base[k] : clock.cursor[k] - clock.base[k]]
+            cursor[k] = before[k] + np.searchsorted(joined, at)
+        if (cursor < clock.cursor).any():
+            index.take_back(cursor, low)
+            kept = found.joined < at
+            found = Found(found.numbers[:, kept], found.joined[kept], int(kept.sum()), False)
+            self._ahead = max(1, window - until // basic + 1)
+            self._pause = _PAUSE if not len(found.joined) else 0
+        elif 3 * len(found.joined) < most and not all(done):
+            self._ahead = min(_AHEAD, 2 * self._ahead)
+        if total >= 0:
+            comparing.decide(next_time(clock, self._logs(index.plan)), [clock], total)
+        else:
+            comparing.place()
+        return found
 
     def _results(self, join: JoinPlan, block: Found) -> Results:
         if self.comparing is None:

@@ -34,45 +34,13 @@ def takes_all(selection: Selection) -> bool:
 
 
 @inlined
-def _is_sampled(selection: Selection, s: int, z: int, number: int) -> bool:
+def is_sampled(selection: Selection, s: int, z: int, number: int) -> bool:
     """Tell whether a tuple of class z of stream s is one of which all is counted."""
     return bool(draw(selection.seed + s, number) < selection.whole[1 - s, z])
 
 
-@kernel
-def count_arrivals(
-    selection: Selection, left: Keyed, right: Keyed, clock: Clock, before: Int64
-) -> None:
-    """Count the tuples from ``before`` to the cursors, and the pairs that the sample looks at."""
-    for s in range(2):
-        j = 1 - s
-        own, other = (left, right) if s == 0 else (right, left)
-        classes, arrived = selection.classes[s], selection.tally.arrived
-        base, other_base = clock.base[s], clock.base[j]
-        other_first = clock.rank[j] < clock.rank[s]
-        first_stored = min(selection.edges[j, -1], before[j])
-        times = other.times[first_stored - other_base : clock.end[j] - other_base]
-        for q in range(before[s], clock.cursor[s]):
-            i = q - base
-            if own.links[i] == UNKEYED:
-                continue
-            z = classes[i]
-            arrived[j, z] += 1
-            if not _is_sampled(selection, s, z, q):
-                continue
-            selection.tally.sampled[j, z] += 1
-            t = own.times[i]
-            end = first_stored + _place(times, t, other_first)
-            low = first_stored + _place(times, t - clock.span[j], False)
-            for a in range(selection.edges.shape[1]):
-                first, last = basic_window(selection, j, a, end)
-                first = max(first, low)
-                if first < last:
-                    selection.tally.seen[j, z, a, PAIRS] += last - first
-
-
 @inlined
-def _place(times: Int64, t: int, after_equal: bool) -> int:
+def place_of(times: Int64, t: int, after_equal: bool) -> int:
     """Return how many of these times come before ``t``, or do not come after it."""
     low, high = 0, times.size
     while low < high:
@@ -82,6 +50,46 @@ def _place(times: Int64, t: int, after_equal: bool) -> int:
         else:
             high = middle
     return low
+
+
+@inlined
+def count_range(
+    selection: Selection, left: Keyed, right: Keyed, clock: Clock, before: Int64, stop: Int64
+) -> None:
+    """Count the tuples from ``before`` to ``stop``, and the pairs that the sample looks at."""
+    for s in range(2):
+        j = 1 - s
+        own, other = (left, right) if s == 0 else (right, left)
+        classes, arrived = selection.classes[s], selection.tally.arrived
+        base, other_base = clock.base[s], clock.base[j]
+        other_first = clock.rank[j] < clock.rank[s]
+        first_stored = min(selection.edges[j, -1], before[j])
+        times = other.times[first_stored - other_base : clock.end[j] - other_base]
+        for q in range(before[s], stop[s]):
+            i = q - base
+            if own.links[i] == UNKEYED:
+                continue
+            z = classes[i]
+            arrived[j, z] += 1
+            if not is_sampled(selection, s, z, q):
+                continue
+            selection.tally.sampled[j, z] += 1
+            t = own.times[i]
+            end = first_stored + place_of(times, t, other_first)
+            low = first_stored + place_of(times, t - clock.span[j], False)
+            for a in range(selection.edges.shape[1]):
+                first, last = basic_window(selection, j, a, end)
+                first = max(first, low)
+                if first < last:
+                    selection.tally.seen[j, z, a, PAIRS] += last - first
+
+
+@kernel
+def count_arrivals(
+    selection: Selection, left: Keyed, right: Keyed, clock: Clock, before: Int64
+) -> None:
+    """Count the tuples from ``before`` to the cursors, and the pairs that the sample looks at."""
+    count_range(selection, left, right, clock, before, clock.cursor)
 
 
 @inlined
@@ -118,7 +126,7 @@ def count_results(
                 _add(selection, 1 - s, z)
                 noted = -1
             own_class = selection.classes[side][number - (base_left if side == 0 else base_right)]
-            if not _is_sampled(selection, side, own_class, number):
+            if not is_sampled(selection, side, own_class, number):
                 continue
             noted, s, z = number, side, own_class
             forget(selection)
