@@ -1,4 +1,4 @@
-"""How often the interval of recall covers the truth under a budget of comparisons, and how wide it is.
+"""How often the interval of recall covers the truth under a budget of comparisons; how wide it is.
 
 Run: python benchmarks/recall_coverage.py [--seeds 60] [--rows 1500] [--how auto rate]
 Random streams in joins by hash, scan and inverted index, with 0.15, 0.3 and 0.6 of the comparisons
@@ -37,7 +37,9 @@ def tables(kind: str, seed: int, rows: int) -> list[pa.Table]:
 
 def joined(kind: str, made: list[pa.Table], overload: Any) -> Any:
     """Return the join of two tables by the search of this kind."""
-    streams = [bf.stream(table, time="t", name=name) for table, name in zip(made, "ab", strict=True)]
+    streams = [
+        bf.stream(table, time="t", name=name) for table, name in zip(made, "ab", strict=True)
+    ]
     on: Any = bf.overlap("k", at_least=2) if kind == "inverted" else "k"
     return bf.join(*streams, on=on, within=60, search=kind, basic_window=5, overload=overload)
 

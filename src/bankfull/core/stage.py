@@ -69,7 +69,7 @@ class Stage:
         """
 
     def watch(self, stopwatch: AbstractContextManager[object]) -> None:
-        """Enter this around what is done to adapt. The runtime may time it; the stage never asks."""
+        """Enter this around what is done to adapt, for the runtime to time; never ask it."""
 
     @property
     def has_work(self) -> bool:

@@ -23,17 +23,15 @@ from numpy.typing import NDArray
 from bankfull.core.bounded.arrays import importance_of
 from bankfull.core.bounded.share import Shares, least_part, share_period
 from bankfull.core.comparing.capacity import Capacity
-from bankfull.core.comparing.classes import SIZES, VALUES, Values, by_size
+from bankfull.core.comparing.classes import VALUES, Values, by_size, class_count, is_weighed
 from bankfull.core.comparing.selector import Selector
 from bankfull.core.comparing.work import Float64, Work, nothing_left_out
 from bankfull.core.kept import Arrays
 from bankfull.core.ledger import Ledger
-from bankfull.core.plan import NEVER, ComparePlan, JoinPlan, Plan
+from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.recall.interval import Watched
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
-from bankfull.kernels.exact.ahead import Counted, Rules, replay
-from bankfull.kernels.exact.chains import Keyed
 from bankfull.kernels.exact.merge import Clock
 from bankfull.kernels.probes.selection import (
     DROPPED,
@@ -45,16 +43,26 @@ from bankfull.kernels.probes.selection import (
     UNAFFORDED,
     VARIANCE,
 )
-from bankfull.spec import Equal
 
 #: More comparisons than can be made.
 _ENOUGH = 2**55
 #: Entries of ``Comparing.clock``: the basic window that the plan is for, the period.
 _WINDOW, _PERIOD = range(2)
 #: Arrays that are kept by their own names.
-_ARRAYS = ("left", "given", "reserve", "fair", "kept", "part", "emitted", "clock", "dropped", "known")
+_ARRAYS = (
+    "left",
+    "given",
+    "reserve",
+    "fair",
+    "kept",
+    "part",
+    "emitted",
+    "clock",
+    "dropped",
+    "known",
+)
 #: So many times what is planned for a basic window may be compared in it.
-_BURST = 1.5
+BURST = 1.5
 #: The smallest part that is compared where the clock decides.
 LEAST_PART = 1e-3
 
@@ -94,13 +102,6 @@ class Comparing:
         if plan.shares_budget and plan.operators > 1:
             self.shares = Shares(share_period(plan), plan.operators, least_part(False))
         self.selectors = [self._selector(k, join) for k, join in enumerate(plan.joins)]
-        #: Whether plans that leave nothing out can be made after their tuples were joined: for one
-        #: join by hash, of which no other operator has a share, and whose results weigh the same.
-        one = plan.joins[0]
-        chained = isinstance(one.predicate, Equal) and one.search != "scan" and len(plan.joins) == 1
-        budgeted = bool(self.rules.per_unit) and self.shares is None
-        plain = not is_weighed(self.rules) and not self.rules.algorithm.drops
-        self._can_replay = chained and budgeted and plain
 
     def _selector(self, number: int, join: JoinPlan) -> Selector:
         logs = [self.logs[k] for k in join.streams]
@@ -206,7 +207,7 @@ class Comparing:
             # The plan's part of all there is has a floor, which must be afforded too.
             planned = float(self.part[0]) * sum(work.demand() for work in works)
             possible = self.capacity.per_unit * rules.basic
-            self._give(works, math.ceil(_BURST * max(possible, planned)))
+            self._give(works, math.ceil(BURST * max(possible, planned)))
             self.left[:, SAMPLE] = _ENOUGH
             self.given[:] = self.left
         self.place()
@@ -233,7 +234,7 @@ class Comparing:
         """
         needed = sum(map(self._for_sample, works, self.selectors))
         least = min(total // 2, needed)
-        now = min(total - least, math.ceil(_BURST * total / self._windows_left(time)))
+        now = min(total - least, math.ceil(BURST * total / self._windows_left(time)))
         aside = min(total - now, 3 * needed)
         self.reserve[0] = total - now - aside
         planned = self._give(works, now)
@@ -253,7 +254,7 @@ class Comparing:
         Returns the comparisons that are planned for each.
         """
         pairs = zip(works, self.selectors, strict=True)
-        planned = np.array([planned_work(work, selector) for work, selector in pairs]) + 1.0
+        planned = np.array([selector.planned(work) for work, selector in pairs]) + 1.0
         self._divide(OTHERS, now, planned)
         self.given[:] = self.left
         return planned
@@ -297,42 +298,6 @@ class Comparing:
             each = float(self.emitted[1] / self.emitted[0]) if self.emitted[0] else 1.0
             largest = selector.tally.missed[:, LARGEST]
             largest[:] = np.maximum(largest, (weight, weight * each))
-
-    @property
-    def can_run_ahead(self) -> bool:
-        """Whether the present plan leaves nothing out, and later ones can be made afterwards."""
-        if not self._can_replay:
-            return False
-        (selector,) = self.selectors
-        return selector.takes_all and float(selector.whole[0, 0]) == self.rules.sample
-
-    def replay(
-        self, sides: Sequence[Keyed], clock: Clock, before: NDArray[np.int64],
-        numbers: NDArray[np.int64], joined: NDArray[np.int64],
-    ) -> tuple[int, int]:  # fmt: skip
-        """Count and plan for tuples that were joined ahead; see ``kernels/exact/ahead.py``."""
-        (selector,), rules = self.selectors, self.rules
-        last = max(
-            int(side.times[int(clock.cursor[k] - clock.base[k]) - 1]) // rules.basic
-            for k, side in enumerate(sides)
-            if clock.cursor[k] > before[k]
-        )
-        most = int(rules.per_unit * rules.period)
-        own = Rules(
-            rules.period, most, rules.sample, rules.fade, _BURST, self.clock, self.given[0],
-            self.reserve, self.fair, selector.sampled,
-        )  # fmt: skip
-        windows, size = last - int(self.clock[_WINDOW]) + 1, selector.windows
-        counted = Counted(
-            np.zeros(windows, np.int64), np.zeros(windows, np.int64), np.zeros((windows, 2, size)),
-            np.zeros((2, size)), np.zeros(2, np.int64), np.zeros(2, np.int64),
-        )  # fmt: skip
-        numbers = np.ascontiguousarray(numbers)
-        with self.stopwatch:
-            window, total = replay(
-                selector.view(), selector.known(), own, *sides, clock, before, numbers, joined, counted
-            )
-        return int(window), int(total)
 
     def place(self) -> None:
         """Find the tuples that the present plan means, also after the state was loaded."""
@@ -428,26 +393,3 @@ class Comparing:
     def nbytes(self) -> int:
         """Bytes held beside the lanes of the logs."""
         return sum(selector.nbytes() for selector in self.selectors)
-
-
-def planned_work(work: Work, selector: Selector) -> float:
-    """Return the comparisons that a join is expected to make until the next plan."""
-    each = work.arrivals[:, :, None] * (work.tuples * work.cost())[:, None, :]
-    whole = selector.whole[:, :, None]
-    return float((each * (whole + (1.0 - whole) * selector.choice)).sum())
-
-
-def is_weighed(rules: ComparePlan) -> bool:
-    """Tell whether any stream has an importance."""
-    return any(column >= 0 for column in rules.importance)
-
-
-def class_count(plan: Plan) -> int:
-    """Return how many classes of tuples are told apart; all joins number them alike."""
-    assert plan.compare is not None
-    algorithm, count = plan.compare.algorithm, 1
-    if algorithm.by_size and any(not isinstance(join.predicate, Equal) for join in plan.joins):
-        count *= len(SIZES) + 1
-    if algorithm.by_importance and is_weighed(plan.compare):
-        count *= VALUES
-    return count

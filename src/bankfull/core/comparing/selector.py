@@ -132,6 +132,12 @@ class Selector:
         times = log.times.data[lanes.start - lanes.base : cursor - lanes.base]
         return lanes.start + np.searchsorted(times, begin).astype(np.int64)
 
+    def planned(self, work: Work) -> float:
+        """Return the comparisons that are expected until the next plan."""
+        each = work.arrivals[:, :, None] * (work.tuples * work.cost())[:, None, :]
+        whole = self.whole[:, :, None]
+        return float((each * (whole + (1.0 - whole) * self.choice)).sum())
+
     def choose(self, choice: Float64, whole: Float64) -> None:
         """Compare so much of every basic window from now on; see :meth:`place`."""
         self.choice, self.whole = choice, np.broadcast_to(whole, (2, self.kinds)).copy()

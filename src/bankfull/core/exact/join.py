@@ -14,7 +14,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.core.comparing.comparing import Comparing, is_weighed
+from bankfull.core.comparing.ahead import can_run_ahead, plan_afterwards
+from bankfull.core.comparing.classes import is_weighed
+from bankfull.core.comparing.comparing import Comparing
 from bankfull.core.exact.equal_index import EqualIndex
 from bankfull.core.exact.index import Found, Index, next_time, rewind
 from bankfull.core.exact.set_index import SetIndex
@@ -22,7 +24,7 @@ from bankfull.core.intake.intake import Input
 from bankfull.core.intake.times import to_units
 from bankfull.core.kept import Arrays, Kept, Loaded
 from bankfull.core.ledger import Ledger
-from bankfull.core.output.results import Results
+from bankfull.core.output.results import Results, gathered
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.stage import Rows, Stage, Turn
 from bankfull.core.store.log import Log, LogRows, counted_rows
@@ -85,6 +87,10 @@ class ExactJoin(Stage):
     def advance(self, turn: Turn, found: Iterator[Results]) -> Iterator[Results]:
         """Find results, join by join, a block at a time, up to where a plan of comparisons ends."""
         yield from found
+        own = self._search(turn)
+        yield from own if self.comparing is None else gathered(own, turn.allowance, _BLOCK)
+
+    def _search(self, turn: Turn) -> Iterator[Results]:
         while self.has_work:
             until = self._plan_ahead()
             most = max(1, min(turn.allowance.rows, _BLOCK))
@@ -124,7 +130,7 @@ class ExactJoin(Stage):
         it got before; what is decided does not.
         """
         comparing, index = self.comparing, self.indexes[0]
-        if comparing is None or not isinstance(index, EqualIndex) or not comparing.can_run_ahead:
+        if comparing is None or not isinstance(index, EqualIndex) or not can_run_ahead(comparing):
             return None
         self._pause -= 1
         if self._pause > 0:
@@ -137,7 +143,8 @@ class ExactJoin(Stage):
             self._ahead = max(1, self._ahead // 2)
             return None
         sides = index.sides()
-        window, total = comparing.replay(sides, clock, before, found.numbers, found.joined)
+        given = (sides, clock, before, found.numbers, found.joined)
+        window, total = plan_afterwards(comparing, *given)
         done = [clock.cursor[k] == log.lanes.end for k, log in enumerate(self._logs(index.plan))]
         at = window * basic
         cursor = clock.cursor.copy()

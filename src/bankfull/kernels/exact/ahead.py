@@ -69,8 +69,12 @@ def _count_results(
     """Count results by the basic window of time in which they were due, and those of the sample."""
     left_first = clock.rank[0] < clock.rank[1]
     basic = selection.basic
+    w, begin = 0, first * basic
     for k in range(joined.size):
-        w = joined[k] // basic - first
+        due = joined[k] - begin
+        if due < 0 or due >= basic:  # most are of the basic window of the one before
+            w = joined[k] // basic - first
+            begin = (first + w) * basic
         found[w] += 1
         x, y = out[0, k], out[1, k]
         by_left, by_right = is_sampled(selection, 0, 0, x), is_sampled(selection, 1, 0, y)
@@ -79,7 +83,7 @@ def _count_results(
         t, u = left.times[x - clock.base[0]], right.times[y - clock.base[1]]
         # The one that comes last searches for the other.
         s = 1 if u > t or (u == t and left_first) else 0
-        if (by_right if s == 1 else by_left):
+        if by_right if s == 1 else by_left:
             of_sample[w] += 1
             seen[w, 1 - s, abs(t // basic - u // basic)] += 1.0
 
@@ -110,7 +114,9 @@ def _share_out(selection: Selection, rules: Rules, known: Known, work: float, to
     for j in range(2):
         selection.whole[j, 0] = whole
     needed = np.int64(np.ceil(whole * work + work / max(1.0, known.arrivals.sum())))
-    now = min(total - min(total // 2, needed), np.int64(np.ceil(rules.burst * total / windows_left)))
+    now = min(
+        total - min(total // 2, needed), np.int64(np.ceil(rules.burst * total / windows_left))
+    )
     aside = min(total - now, 3 * needed)
     rules.reserve[0] = total - now - aside
     selection.left[OTHERS], selection.left[SAMPLE] = now, aside
@@ -150,9 +156,10 @@ def replay(
 ) -> tuple[int, int]:  # fmt: skip
     """Go through the basic windows of tuples ``before`` to the cursors, whose results these are.
 
-    ``counted`` has room for basic windows up to that of the latest tuple. Returns the basic window whose tuples must be
-    taken back, with all later ones (one that there is not, if none must), and the comparisons that
-    are left for it and its period if its plan leaves something out and is still to be made; or -1.
+    ``counted`` has room for basic windows up to that of the latest tuple. Returns the basic window
+    whose tuples must be taken back, with all later ones (one that there is not, if none must), and
+    the comparisons that are left for it and its period if its plan leaves something out and is
+    still to be made; or -1.
     """
     basic, first = selection.basic, rules.clock[WINDOW]
     last = first + counted.found.size - 1

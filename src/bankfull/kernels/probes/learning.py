@@ -59,14 +59,20 @@ def take_over(tally: Tally, known: Known, newest: Float64, kept: float, fade: fl
     for j in range(2):
         for z in range(kinds):
             before = known.arrivals[j, z]
-            known.arrivals[j, z] = ((1.0 - last) * before + last * tally.arrived[j, z] / kept) * quiet
+            known.arrivals[j, z] = (
+                (1.0 - last) * before + last * tally.arrived[j, z] / kept
+            ) * quiet
     for j in range(2):
         half = half_full(known, j)
         for z in range(kinds):
             others = tally.arrived[j, z] - tally.sampled[j, z]
             known.meant[j, z, 0] = newest[j, z] * half
             for a in range(windows):
-                seen, sums, tried = tally.seen[j, z, a], known.learned[j, z, a], known.tried[j, z, a]
+                seen, sums, tried = (
+                    tally.seen[j, z, a],
+                    known.learned[j, z, a],
+                    known.tried[j, z, a],
+                )
                 seen[PAIRS] *= kept
                 for what in range(seen.size):
                     sums[what] = (sums[what] * fade + seen[what]) * faded

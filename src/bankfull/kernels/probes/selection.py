@@ -34,8 +34,8 @@ PAIRS, STEPS, FOUND, WORTH = range(4)
 MISSED, VARIANCE, LARGEST = range(3)
 #: Entries of ``Selection.state`` for the present tuple: whether it is compared with the whole
 #: window, pairs looked at, comparisons made, whether the budget ended before it was done, whether
-#: its results were noted, how many comparisons it may make; and of what it would find were it not of
-#: the sample: from which tuple on a chain would be followed, how many results could be afforded.
+#: its results were noted, how many comparisons it may make; and of what it would find were it not
+#: of the sample: from which tuple on a chain would be followed, how many results could be afforded.
 WHOLE, SEARCHED, COMPARED, EXHAUSTED, NOTED, MOST, FLOOR, AFFORDED = range(8)
 #: More tuples and results than there are.
 _ANY = 1 << 60
@@ -77,9 +77,9 @@ class Selection(NamedTuple):
 
     ``left`` has the comparisons that may still be made before the next plan: when those of others
     have run out, tuples of the sample are still compared, and so say what the others miss.
-    ``whole[j, z]`` is the chance to be compared with all of window j, ``kept[0]`` that of not being dropped. Basic window a of
-    stream j begins with tuple ``edges[j, a]``; ``cuts[j, z, a]``
-    is the first of its tuples that are compared. Of the current one the newest part ``open[j, z]``
+    ``whole[j, z]`` is the chance to be compared with all of window j, ``kept[0]`` that of not being
+    dropped. Basic window a of stream j begins with tuple ``edges[j, a]``; ``cuts[j, z, a]`` is the
+    first of its tuples that are compared. Of the current one the newest part ``open[j, z]``
     is, and if that is all of it, everything down to tuple ``deep[j, z]``. ``ranges[j, z, k]`` are
     the further parts, ``counts[j, z]`` of them. ``classes`` and ``worth`` are of every row of
     either stream; ``dropped`` counts by the streams' place in the query, which ``streams`` has.

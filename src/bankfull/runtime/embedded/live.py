@@ -22,8 +22,8 @@ from bankfull.runtime.embedded.sources import Source
 BUFFER_ROWS = 1 << 15
 #: How long an operator waits for a source that has nothing, in seconds.
 _PATIENCE = 0.005
-#: How often the operator is told how well it keeps up, in seconds of the clock: the paper's T_r, at
-#: least; and the share of the time that making plans may take (its epsilon), which can make it more.
+#: How often the operator is told how well it keeps up, at most, in seconds of the clock (the
+#: paper's T_r); and the share of the time that plans may take (its epsilon), which may make it less.
 _EVERY, _OVERHEAD = 0.2, 0.005
 #: A buffer that is fuller than this is to be emptied, so the operator has less time than it takes.
 _FULL, _EMPTYING = 0.5, 0.9
@@ -180,8 +180,8 @@ class Pace:
         was_waiting, had_arrived, was_blocked = self._before
         full = waiting / (len(self._live) * BUFFER_ROWS)
         part = kept_up(
-            elapsed, self.steps.seconds - self._busy_before, self._share, arrived - had_arrived, waiting,
-            waiting - was_waiting, full, blocked - was_blocked,
+            elapsed, self.steps.seconds - self._busy_before, self._share, arrived - had_arrived,
+            waiting, waiting - was_waiting, full, blocked - was_blocked,
         )  # fmt: skip
         if self._is_first:
             self._is_first, self.plans = False, Stopwatch()
