@@ -143,7 +143,7 @@ def test_an_operator_tells_the_stopwatch_of_its_plans() -> None:
     streams = [bf.stream(batches(40), time="t", name=name) for name in "ab"]
     joined = bf.join(*streams, on="k", within=5, overload=bf.shed(cpu=1.0), basic_window=1)
     joined._pace._since += 1000.0  # nothing is told in this test
-    joined._state.watch(joined._pace.plans)
+    joined._state.be_timed(joined._pace.plans)
     joined.read_all()
     assert joined._pace.plans.times == 400
     assert joined._pace.plans.mean > 0.0

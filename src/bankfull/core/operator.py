@@ -54,10 +54,10 @@ class State:
         for stage in self.stages:
             stage.hear(kept_up)
 
-    def watch(self, stopwatch: AbstractContextManager[object]) -> None:
+    def be_timed(self, stopwatch: AbstractContextManager[object]) -> None:
         """Let all stages enter a runtime's stopwatch around what they do to adapt."""
         for stage in self.stages:
-            stage.watch(stopwatch)
+            stage.be_timed(stopwatch)
 
     def keep(self) -> Kept:
         """Return everything that must survive; no results may be pending."""

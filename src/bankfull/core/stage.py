@@ -68,7 +68,7 @@ class Stage:
         over what was told, decides the same.
         """
 
-    def watch(self, stopwatch: AbstractContextManager[object]) -> None:
+    def be_timed(self, stopwatch: AbstractContextManager[object]) -> None:
         """Enter this around what is done to adapt, for the runtime to time; never ask it."""
 
     @property

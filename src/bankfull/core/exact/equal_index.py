@@ -139,7 +139,8 @@ class EqualIndex:
         left, right = self.sides()
         self.rooms += [Room(2) for _ in range(len(self.rooms), 2)]
         found = []
-        for room, stop in zip(self.rooms[:2], ((end[0], before[1]), end), strict=True):
+        stops = ([end[0], before[1]], [end[0], end[1]])
+        for room, stop in zip(self.rooms[:2], stops, strict=True):
             room.room(most)
             clock.end[:] = stop
             given = (left, right, clock, self.table, Part(0, 1), Everything(), turns)

@@ -187,7 +187,7 @@ class ExactJoin(Stage):
         if self.comparing is not None:
             self.comparing.hear(kept_up)
 
-    def watch(self, stopwatch: AbstractContextManager[object]) -> None:
+    def be_timed(self, stopwatch: AbstractContextManager[object]) -> None:
         """Enter this around every plan."""
         if self.comparing is not None:
             self.comparing.stopwatch = stopwatch

@@ -110,13 +110,12 @@ def _cut(selection: Selection, known: Known, left: Keyed, right: Keyed, clock: C
 def _share_out(selection: Selection, rules: Rules, known: Known, work: float, total: int,
                windows_left: int) -> None:  # fmt: skip
     """Divide what is left of a period as ``Comparing`` does for one join."""
-    whole = rules.sample * (min(1.0, rules.fair[0] / work) if work > 0.0 else 1.0)
+    whole = rules.sample * (min(1.0, float(rules.fair[0]) / work) if work > 0.0 else 1.0)
     for j in range(2):
         selection.whole[j, 0] = whole
-    needed = np.int64(np.ceil(whole * work + work / max(1.0, known.arrivals.sum())))
-    now = min(
-        total - min(total // 2, needed), np.int64(np.ceil(rules.burst * total / windows_left))
-    )
+    needed = int(np.ceil(whole * work + work / max(1.0, float(known.arrivals.sum()))))
+    most = int(np.ceil(rules.burst * total / windows_left))
+    now = min(total - min(total // 2, needed), most)
     aside = min(total - now, 3 * needed)
     rules.reserve[0] = total - now - aside
     selection.left[OTHERS], selection.left[SAMPLE] = now, aside
@@ -132,7 +131,7 @@ def _plan(selection: Selection, known: Known, rules: Rules, left: Keyed, right: 
     """
     basic = selection.basic
     window, period = time // basic, time // rules.period
-    total = selection.left[OTHERS] + selection.left[SAMPLE] + rules.reserve[0]
+    total = int(selection.left[OTHERS] + selection.left[SAMPLE] + rules.reserve[0])
     if period != rules.clock[PERIOD]:
         total = rules.most
         rules.fair[0] = total * basic / rules.period
@@ -142,7 +141,7 @@ def _plan(selection: Selection, known: Known, rules: Rules, left: Keyed, right: 
     take_over(selection.tally, known, selection.open, 1.0, rules.fade, elapsed)
     _cut(selection, known, left, right, clock, cursor, time, tuples, clock.span)
     work = all_work(tuples, known.arrivals, known.learned, False)
-    windows_left = (rules.period - window * basic % rules.period) // basic
+    windows_left = int((rules.period - window * basic % rules.period) // basic)
     if work > 0.0 and total / windows_left / work < 1.0:
         return total
     _share_out(selection, rules, known, work, total, windows_left)
@@ -168,13 +167,13 @@ def replay(
     tuples, cursor, stop = counted.tuples, counted.cursor, counted.stop
     cursor[0], cursor[1] = before[0], before[1]
     for w in range(first, last + 1):
-        time = np.int64(_NEVER)
+        time = _NEVER
         for j in range(2):
             times, base = (left if j == 0 else right).times, clock.base[j]
             coming = times[cursor[j] - base : clock.cursor[j] - base]
             stop[j] = cursor[j] + place_of(coming, (w + 1) * basic, False)
             if cursor[j] < stop[j]:
-                time = min(time, times[cursor[j] - base])
+                time = min(time, int(times[cursor[j] - base]))
         if time == _NEVER:
             continue
         if w > first:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from bankfull.kernels.compiler import Float64, inlined, kernel
 from bankfull.kernels.probes.selection import PAIRS, STEPS, Tally
 
@@ -120,7 +118,7 @@ def learn(
     tally: Tally, known: Known, newest: Float64, kept: float, fade: float, elapsed: int
 ) -> int:
     """Take over what was counted; returns how many tuples of the sample there were."""
-    sampled = np.int64(tally.sampled.sum())
+    sampled = int(tally.sampled.sum())
     take_over(tally, known, newest, kept, fade, elapsed)
     return sampled
 

@@ -23,7 +23,7 @@ BUFFER_ROWS = 1 << 15
 #: How long an operator waits for a source that has nothing, in seconds.
 _PATIENCE = 0.005
 #: How often the operator is told how well it keeps up, at most, in seconds of the clock (the
-#: paper's T_r); and the share of the time that plans may take (its epsilon), which may make it less.
+#: paper's T_r); and the share of the time for plans (its epsilon), which may make it less often.
 _EVERY, _OVERHEAD = 0.2, 0.005
 #: A buffer that is fuller than this is to be emptied, so the operator has less time than it takes.
 _FULL, _EMPTYING = 0.5, 0.9
@@ -185,7 +185,7 @@ class Pace:
         )  # fmt: skip
         if self._is_first:
             self._is_first, self.plans = False, Stopwatch()
-            state.watch(self.plans)
+            state.be_timed(self.plans)
         else:
             state.hear(part)
         self._since, self._before = now, (waiting, arrived, blocked)
