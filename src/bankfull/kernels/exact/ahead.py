@@ -64,7 +64,7 @@ class Counted(NamedTuple):
 @inlined
 def _count_results(
     selection: Selection, left: Keyed, right: Keyed, clock: Clock, out: Int64, joined: Int64,
-    first: int, found: Int64, of_sample: Int64, seen: Float64,
+    before: Int64, first: int, found: Int64, of_sample: Int64, seen: Float64,
 ) -> None:  # fmt: skip
     """Count results by the basic window of time in which they were due, and those of the sample."""
     left_first = clock.rank[0] < clock.rank[1]
@@ -77,11 +77,12 @@ def _count_results(
             begin = (first + w) * basic
         found[w] += 1
         x, y = out[0, k], out[1, k]
-        by_left, by_right = is_sampled(selection, 0, 0, x), is_sampled(selection, 1, 0, y)
+        # The one that comes last searches for the other, and it is one of those that were joined.
+        by_left = x >= before[0] and is_sampled(selection, 0, 0, x)
+        by_right = y >= before[1] and is_sampled(selection, 1, 0, y)
         if not (by_left or by_right):
             continue
         t, u = left.times[x - clock.base[0]], right.times[y - clock.base[1]]
-        # The one that comes last searches for the other.
         s = 1 if u > t or (u == t and left_first) else 0
         if by_right if s == 1 else by_left:
             of_sample[w] += 1
@@ -163,7 +164,9 @@ def replay(
     basic, first = selection.basic, rules.clock[WINDOW]
     last = first + counted.found.size - 1
     found, of_sample, seen = counted.found, counted.of_sample, counted.seen
-    _count_results(selection, left, right, clock, out, joined, first, found, of_sample, seen)
+    _count_results(
+        selection, left, right, clock, out, joined, before, first, found, of_sample, seen
+    )
     tuples, cursor, stop = counted.tuples, counted.cursor, counted.stop
     cursor[0], cursor[1] = before[0], before[1]
     for w in range(first, last + 1):

@@ -53,6 +53,18 @@ def place_of(times: Int64, t: int, after_equal: bool) -> int:
 
 
 @inlined
+def _place_from(times: Int64, start: int, t: int, after_equal: bool) -> int:
+    """Return the same, if it is no less than ``start``: in steps that grow, then exactly."""
+    step = 8
+    while start + step < times.size and (
+        times[start + step] < t or (after_equal and times[start + step] == t)
+    ):
+        start += step
+        step *= 2
+    return start + place_of(times[start : min(times.size, start + step)], t, after_equal)
+
+
+@inlined
 def count_range(
     selection: Selection, left: Keyed, right: Keyed, clock: Clock, before: Int64, stop: Int64
 ) -> None:
@@ -65,6 +77,7 @@ def count_range(
         other_first = clock.rank[j] < clock.rank[s]
         first_stored = min(selection.edges[j, -1], before[j])
         times = other.times[first_stored - other_base : clock.end[j] - other_base]
+        end, low = 0, 0
         for q in range(before[s], stop[s]):
             i = q - base
             if own.links[i] == UNKEYED:
@@ -75,11 +88,12 @@ def count_range(
                 continue
             selection.tally.sampled[j, z] += 1
             t = own.times[i]
-            end = first_stored + place_of(times, t, other_first)
-            low = first_stored + place_of(times, t - clock.span[j], False)
+            # The next one of the sample is not far from the one before.
+            end = _place_from(times, end, t, other_first)
+            low = _place_from(times, low, t - clock.span[j], False)
             for a in range(selection.edges.shape[1]):
-                first, last = basic_window(selection, j, a, end)
-                first = max(first, low)
+                first, last = basic_window(selection, j, a, first_stored + end)
+                first = max(first, first_stored + low)
                 if first < last:
                     selection.tally.seen[j, z, a, PAIRS] += last - first
 
