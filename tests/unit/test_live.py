@@ -115,3 +115,35 @@ def test_how_well_it_kept_up(given: dict[str, float], expected: float) -> None:
     usual = {"elapsed": 1.0, "share": 0.8, "came": 100, "waiting": 0, "grown": 0, "full": 0.0}
     told: dict[str, float] = {**usual, "blocked": 0.0, **given}
     assert kept_up(**told) == pytest.approx(expected)  # type: ignore[arg-type]
+
+
+def test_plans_that_take_long_are_asked_for_less_often() -> None:
+    """The lower bound of T_r: what plans are measured to take is a small share of the time."""
+    streams = [bf.stream(batches(40), time="t", name=name) for name in "ab"]
+    joined = bf.join(*streams, on="k", within=5, overload=bf.shed(cpu=1.0))
+    pace, state = joined._pace, joined._state
+    told: list[float] = []
+    state.hear = told.append  # type: ignore[method-assign]
+    for heard in range(3):
+        pace._since -= pace.every + 1.0
+        pace.tell(state)
+        assert len(told) == heard, "the first time is not told: kernels are compiled in it"
+    assert pace.every == 0.2
+    pace.plans.seconds, pace.plans.times = 4.0, 2
+    assert pace.every == pytest.approx(400.0)
+    pace._since -= 300.0
+    pace.tell(state)
+    assert len(told) == 2
+    pace._since -= 101.0
+    pace.tell(state)
+    assert len(told) == 3
+
+
+def test_an_operator_tells_the_stopwatch_of_its_plans() -> None:
+    streams = [bf.stream(batches(40), time="t", name=name) for name in "ab"]
+    joined = bf.join(*streams, on="k", within=5, overload=bf.shed(cpu=1.0), basic_window=1)
+    joined._pace._since += 1000.0  # nothing is told in this test
+    joined._state.be_timed(joined._pace.plans)
+    joined.read_all()
+    assert joined._pace.plans.times == 400
+    assert joined._pace.plans.mean > 0.0

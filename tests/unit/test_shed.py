@@ -327,6 +327,10 @@ def test_who_has_left_windows_of_both_kinds_expires() -> None:
     [
         ({"cpu": 1.5}, "no share of the time"),
         ({"cpu": 0.0}, "no share of the time"),
+        ({"cpu": 0.009}, "give 0.01 <= share <= 1"),
+        ({"cpu": -0.5}, "no share of the time"),
+        ({"cpu": float("nan")}, "no share of the time"),
+        ({"cpu": True}, "no share of the time"),
         ({"cpu": "fast"}, "no share of the time"),
         ({"cpu": 0.5, "compare": "guess"}, "is unknown"),
         ({}, "no budget"),
@@ -344,7 +348,10 @@ def test_a_budget_of_comparisons_that_makes_no_sense_is_refused(
     [
         ({"sample": 0.0}, "no share"),
         ({"sample": 1.1}, "no share"),
+        ({"sample": -0.1}, "no share"),
+        ({"sample": float("nan")}, "no share"),
         ({"boost": 1.0}, "must lie above 1"),
+        ({"boost": 17.0}, "at most 16"),
         ({"period": 0}, "no length of time"),
         ({"period": bf.rows(3)}, "is a Rows"),
     ],

@@ -65,6 +65,19 @@ def test_a_type_that_was_not_named_is_set_aside() -> None:
     assert made.quarantined["a"].column("reason").to_pylist() == ["unknown type"] * 2
 
 
+def test_importance_below_zero_is_set_aside_under_a_budget_of_comparisons() -> None:
+    worth = pa.array([2.0, -1.0, 0.0, float("nan"), None])
+    rows = pa.table({"t": [1, 2, 3, 4, 5], "k": [1] * 5, "worth": worth})
+    weighed = bf.stream(rows, time="t", name="a", importance="worth")
+    other = bf.stream(rows, time="t", name="b")
+    shed = bf.shed(cpu=bf.comparisons(100), compare="utility")
+    made = bf.join(weighed, other, on="k", within=5, overload=shed)
+    assert made.read_all().column("importance").to_pylist() == [2.0] * 5
+    assert made.ledger.streams["a"].quarantined == 4
+    reasons = made.quarantined["a"].column("reason").to_pylist()
+    assert all("importance" in reason for reason in reasons)
+
+
 def test_whole_numbers_may_be_types() -> None:
     rows = pa.table({"t": [1, 2], "k": [1, 1], "kind": pa.array([300, 7], pa.int16())})
     worth = bf.utility("kind", {300: 5.0, 7: 2.0, 1 << 40: 1.0})

@@ -28,11 +28,11 @@ def directed(r: float, demand: Float64, returns: Float64) -> tuple[float, float]
     if r >= 1.0 or first <= 0.0 or second <= 0.0:
         return r, r
     total = r * (first + second)
+    # Not by what the other one leaves over: of that rounding may leave a little to a window that
+    # takes hardly any comparisons.
     if returns[0] >= returns[1]:
-        r1 = min(1.0, total / first)
-    else:
-        r1 = max(0.0, (total - second) / first)
-    return r1, min(1.0, max(0.0, (total - r1 * first) / second))
+        return min(1.0, total / first), min(1.0, max(0.0, (total - first) / second))
+    return min(1.0, max(0.0, (total - second) / first)), min(1.0, total / second)
 
 
 class Direction:

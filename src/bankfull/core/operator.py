@@ -7,7 +7,7 @@ runs through the stages of the plan (``pipeline.py``) and knows none of them by 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import TypeVar
 
 import pyarrow as pa
@@ -53,6 +53,11 @@ class State:
         """Tell all stages what part of its work the operator did in the time it had."""
         for stage in self.stages:
             stage.hear(kept_up)
+
+    def be_timed(self, stopwatch: AbstractContextManager[object]) -> None:
+        """Let all stages enter a runtime's stopwatch around what they do to adapt."""
+        for stage in self.stages:
+            stage.be_timed(stopwatch)
 
     def keep(self) -> Kept:
         """Return everything that must survive; no results may be pending."""

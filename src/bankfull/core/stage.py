@@ -8,6 +8,7 @@ must survive is told by :meth:`Stage.keep`. ``pipeline.py`` says which stages a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -66,6 +67,9 @@ class Stage:
         Told at the end of a step; it may act from the next one on, so that a replay, which takes
         over what was told, decides the same.
         """
+
+    def be_timed(self, stopwatch: AbstractContextManager[object]) -> None:
+        """Enter this around what is done to adapt, for the runtime to time; never ask it."""
 
     @property
     def has_work(self) -> bool:

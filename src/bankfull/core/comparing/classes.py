@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bankfull.core.plan import ComparePlan, Plan
+from bankfull.spec import Equal
+
 #: The largest set of every class of sizes but the last.
 SIZES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 20, 40)
 #: So many different values of importance have a class each; a further one has the nearest.
@@ -45,3 +48,19 @@ class Values:
         logs = np.log(known[order])
         place = np.searchsorted((logs[1:] + logs[:-1]) / 2.0, np.log(worth))
         return order[place].astype(np.int64)
+
+
+def is_weighed(rules: ComparePlan) -> bool:
+    """Tell whether any stream has an importance."""
+    return any(column >= 0 for column in rules.importance)
+
+
+def class_count(plan: Plan) -> int:
+    """Return how many classes of tuples are told apart; all joins number them alike."""
+    assert plan.compare is not None
+    algorithm, count = plan.compare.algorithm, 1
+    if algorithm.by_size and any(not isinstance(join.predicate, Equal) for join in plan.joins):
+        count *= len(SIZES) + 1
+    if algorithm.by_importance and is_weighed(plan.compare):
+        count *= VALUES
+    return count

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +23,12 @@ from numpy.typing import NDArray
 from bankfull.core.bounded.arrays import importance_of
 from bankfull.core.bounded.share import Shares, least_part, share_period
 from bankfull.core.comparing.capacity import Capacity
-from bankfull.core.comparing.classes import SIZES, VALUES, Values, by_size
+from bankfull.core.comparing.classes import VALUES, Values, by_size, class_count, is_weighed
 from bankfull.core.comparing.selector import Selector
-from bankfull.core.comparing.work import Work, nothing_left_out
+from bankfull.core.comparing.work import Float64, Work, nothing_left_out
 from bankfull.core.kept import Arrays
 from bankfull.core.ledger import Ledger
-from bankfull.core.plan import NEVER, ComparePlan, JoinPlan, Plan
+from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.core.recall.interval import Watched
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
@@ -36,20 +37,32 @@ from bankfull.kernels.probes.selection import (
     DROPPED,
     LARGEST,
     MISSED,
+    OTHERS,
+    SAMPLE,
     SKIPPED,
     UNAFFORDED,
     VARIANCE,
 )
-from bankfull.spec import Equal
 
 #: More comparisons than can be made.
-_ENOUGH = 2**59
+_ENOUGH = 2**55
 #: Entries of ``Comparing.clock``: the basic window that the plan is for, the period.
 _WINDOW, _PERIOD = range(2)
 #: Arrays that are kept by their own names.
-_ARRAYS = ("left", "given", "reserve", "kept", "part", "emitted", "clock", "dropped", "known")
+_ARRAYS = (
+    "left",
+    "given",
+    "reserve",
+    "fair",
+    "kept",
+    "part",
+    "emitted",
+    "clock",
+    "dropped",
+    "known",
+)
 #: So many times what is planned for a basic window may be compared in it.
-_BURST = 1.5
+BURST = 1.5
 #: The smallest part that is compared where the clock decides.
 LEAST_PART = 1e-3
 
@@ -64,11 +77,13 @@ class Comparing:
         self.classes: list[Lane[np.int64]] = [log.lanes.add(np.dtype(np.int64)) for log in logs]
         self.worth: list[Lane[np.float64]] = [log.lanes.add(np.dtype(np.float64)) for log in logs]
         self.values = [Values() for _ in plan.streams]
-        #: Comparisons that every join may still make in this period.
-        self.left = np.full((len(plan.joins), 1), _ENOUGH)
+        #: Comparisons that every join may still make in this basic window: any tuple, the sample.
+        self.left = np.full((len(plan.joins), 2), _ENOUGH)
         self.kept = np.ones(1)
         #: Comparisons of this period that are kept for its later basic windows.
         self.reserve = np.zeros(1, np.int64)
+        #: What each of its basic windows would have if all had the same.
+        self.fair = np.zeros(1)
         #: The part of all comparisons that the clock leaves time for, and that of the present plan.
         self.part = np.ones(2)
         #: Results of the joins and their worth.
@@ -81,6 +96,8 @@ class Comparing:
         self.capacity = Capacity()
         self.known = self.capacity.known
         self.kinds = class_count(plan)
+        #: Entered around every plan; what it is, and what it tells, is the runtime's affair.
+        self.stopwatch: AbstractContextManager[object] = nullcontext()
         #: Where other operators share the budget: the part of it that this one has.
         self.shares: Shares | None = None
         if plan.shares_budget and plan.operators > 1:
@@ -163,9 +180,15 @@ class Comparing:
             self.given[:] = self.left
         if self.is_planned and time < self.until():
             if self.part[0] != self.part[1] and not self.rules.per_unit:
-                self._plan(self._works(time, clocks), 0, time)
-                self.place()
+                with self.stopwatch:
+                    self._plan(self._works(time, clocks), 0, time)
+                    self.place()
             return
+        with self.stopwatch:
+            self._begin(time, clocks)
+
+    def _begin(self, time: int, clocks: Sequence[Clock]) -> None:
+        """Make the plan of a new basic window."""
         rules = self.rules
         window, period = time // rules.basic, time // rules.period
         elapsed = window - int(self.clock[_WINDOW]) if self.is_planned else 1
@@ -173,9 +196,16 @@ class Comparing:
         if period != int(self.clock[_PERIOD]):
             share = 1.0 if self.shares is None else self.shares.at(time).memory
             total = int(rules.per_unit * rules.period * share)
+            self.fair[0] = total * rules.basic / rules.period
         self.clock[:] = window, period
         for selector in self.selectors:
             selector.learn(elapsed)
+        self.decide(time, clocks, total)
+
+    def decide(self, time: int, clocks: Sequence[Clock], total: int) -> None:
+        """Make the plan of a basic window from what was learned, for so many comparisons."""
+        rules = self.rules
+        foresees = rules.algorithm.foresees and not rules.per_unit
         works = self._works(time, clocks)
         self._plan(works, total, time)
         if rules.per_unit:
@@ -184,7 +214,9 @@ class Comparing:
             # The plan's part of all there is has a floor, which must be afforded too.
             planned = float(self.part[0]) * sum(work.demand() for work in works)
             possible = self.capacity.per_unit * rules.basic
-            self._give(works, math.ceil(_BURST * max(possible, planned)))
+            self._give(works, math.ceil(BURST * max(possible, planned)))
+            self.left[:, SAMPLE] = _ENOUGH
+            self.given[:] = self.left
         self.place()
 
     def _works(self, time: int, clocks: Sequence[Clock]) -> list[Work]:
@@ -200,22 +232,44 @@ class Comparing:
         """Give every join its part of the comparisons of this basic window, by what is planned.
 
         Half as much again as is planned may be made: a burst that nobody foresaw must not use up
-        what is there for the basic windows after it, when it is known.
+        what is there for the basic windows after it, when it is known. Something is set aside for
+        the sample: what tuples miss that cannot be compared any more is known by those of the
+        sample that can.
 
         Joins are searched one after the other, a piece of the input at a time: if they drew on one
         account, who gets the last comparisons would depend on how the input was cut.
         """
-        now = min(total, math.ceil(_BURST * total / self._windows_left(time)))
-        self.reserve[0] = total - now
-        self._give(works, now)
-
-    def _give(self, works: list[Work], now: int) -> None:
-        """Let the joins make so many comparisons in this basic window, by what is planned."""
-        pairs = zip(works, self.selectors, strict=True)
-        planned = np.array([planned_work(work, selector) for work, selector in pairs]) + 1.0
-        self.left[:, 0] = np.floor(now * planned / planned.sum())
-        self.left[0, 0] += now - int(self.left.sum())
+        needed = sum(map(self._for_sample, works, self.selectors))
+        least = min(total // 2, needed)
+        now = min(total - least, math.ceil(BURST * total / self._windows_left(time)))
+        aside = min(total - now, 3 * needed)
+        self.reserve[0] = total - now - aside
+        planned = self._give(works, now)
+        self._divide(SAMPLE, aside, planned)
         self.given[:] = self.left
+
+    def _for_sample(self, work: Work, selector: Selector) -> int:
+        """Return what a join's sample is expected to take, and one more of its tuples."""
+        if self.rules.algorithm.drops:
+            return 0
+        demand, arrivals = work.demand(), float(work.arrivals.sum())
+        return math.ceil(float(selector.whole[0, 0]) * demand + demand / max(1.0, arrivals))
+
+    def _give(self, works: list[Work], now: int) -> Float64:
+        """Let the joins make so many comparisons in this basic window, by what is planned.
+
+        Returns the comparisons that are planned for each.
+        """
+        pairs = zip(works, self.selectors, strict=True)
+        planned = np.array([selector.planned(work) for work, selector in pairs]) + 1.0
+        self._divide(OTHERS, now, planned)
+        self.given[:] = self.left
+        return planned
+
+    def _divide(self, account: int, total: int, planned: Float64) -> None:
+        """Divide comparisons over the joins, by what is planned for each."""
+        self.left[:, account] = np.floor(total * planned / planned.sum())
+        self.left[0, account] += total - int(self.left[:, account].sum())
 
     def _plan(self, works: list[Work], total: int, time: int) -> None:
         rules, algorithm = self.rules, self.rules.algorithm
@@ -234,6 +288,10 @@ class Comparing:
             self.kept[0] = max(part, LEAST_PART**2) ** 0.5
             return
         whole = rules.sample * part
+        if rules.per_unit:
+            # By what is there on average: a tuple of the sample stands for about as many others
+            # whether much or little is left of the period.
+            whole = rules.sample * (min(1.0, float(self.fair[0]) / demand) if demand > 0.0 else 1.0)
         if part >= 1.0:
             for work, selector in zip(works, self.selectors, strict=True):
                 selector.choose(nothing_left_out(work), np.array(whole))
@@ -289,7 +347,7 @@ class Comparing:
         total = Watched()
         for selector in self.selectors:
             tally = selector.tally
-            skipped = int(tally.pairs[:, SKIPPED:].sum())
+            skipped = int(tally.pairs[:, SKIPPED : UNAFFORDED + 1].sum())
             some = [tally.missed[kind] for kind in range(2)]
             total += Watched(
                 dropped=float(skipped),
@@ -343,26 +401,3 @@ class Comparing:
     def nbytes(self) -> int:
         """Bytes held beside the lanes of the logs."""
         return sum(selector.nbytes() for selector in self.selectors)
-
-
-def planned_work(work: Work, selector: Selector) -> float:
-    """Return the comparisons that a join is expected to make until the next plan."""
-    each = work.arrivals[:, :, None] * (work.tuples * work.cost())[:, None, :]
-    whole = selector.whole[:, :, None]
-    return float((each * (whole + (1.0 - whole) * selector.choice)).sum())
-
-
-def is_weighed(rules: ComparePlan) -> bool:
-    """Tell whether any stream has an importance."""
-    return any(column >= 0 for column in rules.importance)
-
-
-def class_count(plan: Plan) -> int:
-    """Return how many classes of tuples are told apart; all joins number them alike."""
-    assert plan.compare is not None
-    algorithm, count = plan.compare.algorithm, 1
-    if algorithm.by_size and any(not isinstance(join.predicate, Equal) for join in plan.joins):
-        count *= len(SIZES) + 1
-    if algorithm.by_importance and is_weighed(plan.compare):
-        count *= VALUES
-    return count

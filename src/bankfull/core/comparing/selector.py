@@ -13,11 +13,12 @@ from bankfull.core.plan import ComparePlan, JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact.merge import Clock
+from bankfull.kernels.probes.learning import Known, learn
 from bankfull.kernels.probes.selection import (
     FOUND,
     MISSED,
     PAIRS,
-    UNAFFORDED,
+    UNSEEN,
     VARIANCE,
     WORTH,
     Selection,
@@ -26,18 +27,13 @@ from bankfull.kernels.probes.selection import (
 )
 from bankfull.spec import Equal
 
-#: What the arrivals of the basic window before count against those of all earlier ones.
-_LAST = 0.7
-#: More basic windows without a tuple than this leave nothing of what was seen before.
-_LONG = 64
-
 
 class Selector:
     """What one join compares. Times are in units, as everywhere in a plan."""
 
     #: Arrays that are kept by their own names.
     kept: ClassVar[tuple[str, ...]] = (
-        "arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unafforded",
+        "arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unseen",
     )  # fmt: skip
 
     def __init__(
@@ -63,11 +59,11 @@ class Selector:
         self.tally = Tally(
             np.zeros((2, self.kinds), np.int64), np.zeros((2, self.kinds), np.int64),
             np.zeros((*shape, 4)), np.zeros((*shape, 2)), np.zeros((2, 3)),
-            np.zeros((2, 3), np.int64),
+            np.zeros((2, 4), np.int64),
         )  # fmt: skip
         self.sampled = np.zeros(1, np.int64)
-        #: Pairs skipped for want of budget that are taken into account.
-        self.unafforded = np.zeros(1, np.int64)
+        #: Pairs that the sample could not look at, as far as they are taken into account.
+        self.unseen = np.zeros(1, np.int64)
         #: The first tuple of every basic window when the present plan was made. Those of the oldest
         #: may have left since, so they cannot be found again.
         self.edges = np.zeros((2, self.windows), np.int64)
@@ -77,44 +73,42 @@ class Selector:
 
     def learn(self, elapsed: int) -> None:
         """Take over what was seen since the last plan, so many basic windows ago."""
-        tally, fade = self.tally, self.plan.fade
-        passed = min(elapsed, _LONG)
-        quiet = (1.0 - _LAST) ** (passed - 1)
-        last = np.where(self.arrivals.sum() > 0.0, _LAST, 1.0)
-        # Of tuples that were not dropped: how many would have come, and been there, without that.
-        kept = float(self._kept[0])
-        tally.seen[..., PAIRS] *= kept
-        self.arrivals = ((1.0 - last) * self.arrivals + last * tally.arrived / kept) * quiet
-        self.learned = (self.learned * fade + tally.seen) * fade ** (passed - 1)
-        others = (tally.arrived - tally.sampled)[:, :, None]
-        self.meant[:, :, 0] = self.choice[:, :, 0] * self._half_full()[:, None]
-        tried = np.concatenate([(others * self.meant)[..., None], tally.tried], axis=3)
-        self.tried = (self.tried * fade + tried) * fade ** (passed - 1)
-        self._guess_unafforded()
-        self.sampled += tally.sampled.sum()
-        for counted in (tally.arrived, tally.sampled, tally.seen, tally.tried):
-            counted[:] = 0
+        newest = np.ascontiguousarray(self.choice[:, :, 0])
+        kept, fade = float(self._kept[0]), self.plan.fade
+        self.sampled += learn(self.tally, self.known(), newest, kept, fade, elapsed)
+        self._guess_unseen()
 
-    def _guess_unafforded(self) -> None:
-        """Count what was missed for want of budget: no sample stands for it.
+    def known(self) -> Known:
+        """Return what was learned, for the kernels."""
+        return Known(self.arrivals, self.learned, self.tried, self.meant)
 
-        It is taken to have had as many results as other pairs; that may be twice as many, or none.
+    def _guess_unseen(self) -> None:
+        """Count what tuples stand for that are of the sample and could not be compared.
+
+        They are taken to have had as many results as others in as many pairs. That is a guess, as
+        far off as it is large.
         """
-        spared = int(self.tally.pairs[:, UNAFFORDED].sum()) - int(self.unafforded[0])
-        self.unafforded += spared
-        pairs = self.learned[..., PAIRS].sum() + self.tried[..., 0].sum()
-        if not spared or pairs <= 0.0:
+        unseen = int(self.tally.pairs[:, UNSEEN].sum()) - int(self.unseen[0])
+        pairs = float(self.learned[..., PAIRS].sum())
+        if not unseen or pairs <= 0.0:
             return
+        self.unseen += unseen
         for kind, what in enumerate((FOUND, WORTH)):
-            found = self.learned[..., what].sum() + self.tried[..., 1 + kind].sum()
-            expected = spared * float(found / pairs)
+            each = float(self.learned[..., what].sum()) / pairs
+            expected = unseen * each / max(float(self.whole[0, 0]), 1e-9)
             self.tally.missed[kind, MISSED] += expected
-            self.tally.missed[kind, VARIANCE] += expected * expected / 4.0
+            self.tally.missed[kind, VARIANCE] += expected * expected
 
     def _half_full(self) -> Float64:
         """Return how many tuples the current basic window of each stream has on average."""
         halves: Float64 = self.arrivals.sum(axis=1)[::-1] / 2.0
         return halves
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether nothing is left out, and all that was is taken into account."""
+        seen = int(self.tally.pairs[:, UNSEEN].sum()) == int(self.unseen[0])
+        return seen and bool((self.choice >= 1.0).all())
 
     def work(self, time: int, clock: Clock) -> Work:
         """Return what there is to compare from ``time`` on, the time of the next tuple."""
@@ -139,6 +133,12 @@ class Selector:
         lanes = log.lanes
         times = log.times.data[lanes.start - lanes.base : cursor - lanes.base]
         return lanes.start + np.searchsorted(times, begin).astype(np.int64)
+
+    def planned(self, work: Work) -> float:
+        """Return the comparisons that are expected until the next plan."""
+        each = work.arrivals[:, :, None] * (work.tuples * work.cost())[:, None, :]
+        whole = self.whole[:, :, None]
+        return float((each * (whole + (1.0 - whole) * self.choice)).sum())
 
     def choose(self, choice: Float64, whole: Float64) -> None:
         """Compare so much of every basic window from now on; see :meth:`place`."""
@@ -174,7 +174,7 @@ class Selector:
             self.plan.basic, self._left, self.whole, self._kept, edges, cuts, newest, deep, ranges,
             counts, (left.data, right.data), (own.data, other.data), weighed, self._streams,
             self._dropped, self.plan.combine, self.plan.seed, self.tally,
-            np.zeros((4, self.windows + 1)), np.zeros(5, np.int64),
+            np.zeros((4, self.windows + 1)), np.zeros(8, np.int64),
         )  # fmt: skip
 
     def arrays(self, name: str) -> Arrays:
@@ -185,7 +185,7 @@ class Selector:
     def load(self, name: str, arrays: Arrays) -> None:
         """Take over what :meth:`arrays` gave."""
         for what in self.kept:
-            setattr(self, what, arrays[f"{name}.{what}"])
+            setattr(self, what, arrays[f"{name}.{what}"].copy())
         self.tally = Tally(*(arrays[f"{name}.tally.{what}"] for what in Tally._fields))
 
     def nbytes(self) -> int:

@@ -21,7 +21,7 @@ from bankfull.core.kept import Arrays
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.kernels.bounded.memory import Memory
 from bankfull.kernels.bounded.selected import SlotSelection, SlotSelections, list_stored
-from bankfull.kernels.probes.selection import SKIPPED
+from bankfull.kernels.probes.selection import SKIPPED, UNAFFORDED
 from bankfull.spec import Equal
 
 
@@ -103,7 +103,7 @@ class SlotSelector(Selector):
         return SlotSelection(
             self.plan.basic, self.chained, self._left, self.whole, newest,
             self.first, self.cuts, self.oldest, self.held, self.deeper, self.plan.seed, self.tally,
-            np.zeros((4, self.windows + 1)), np.zeros(5, np.int64),
+            np.zeros((4, self.windows + 1)), np.zeros(8, np.int64),
         )  # fmt: skip
 
     def nbytes(self) -> int:
@@ -160,7 +160,9 @@ class SlotComparing(Comparing):
 
     def skipped(self) -> int:
         """Return how many pairs were not looked at."""
-        return sum(int(one.tally.pairs[:, SKIPPED:].sum()) for one in self.selectors)
+        return sum(
+            int(one.tally.pairs[:, SKIPPED : UNAFFORDED + 1].sum()) for one in self.selectors
+        )
 
     def arrays(self) -> Arrays:
         """Return all that decides, by name; the store beside it has names of its own."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bankfull.kernels.probes.learning import demand
 from bankfull.kernels.probes.selection import PAIRS, STEPS
 
 Float64 = NDArray[np.float64]
@@ -43,8 +44,7 @@ class Work(NamedTuple):
 
     def demand(self) -> float:
         """Return the comparisons that all the work takes."""
-        each = (self.cost() * self.tuples).sum(axis=1)
-        return float((self.arrivals.sum(axis=1) * each).sum())
+        return float(demand(self.tuples, self.arrivals, self.seen, self.scanned))
 
 
 def nothing_left_out(work: Work) -> Float64:

@@ -14,12 +14,13 @@ from bankfull.core.plan import JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.core.workers import Workers
+from bankfull.kernels.exact.ahead import unlink
 from bankfull.kernels.exact.bulk import count_arrivals, count_results, takes_all
 from bankfull.kernels.exact.chains import NOTHING, UNKEYED, Keyed, Part, Table, relink
 from bankfull.kernels.exact.equijoin import AHEAD, join_pairs
 from bankfull.kernels.exact.merge import Clock
 from bankfull.kernels.exact.multijoin import join_many
-from bankfull.kernels.probes.selection import Everything, Selection
+from bankfull.kernels.probes.selection import OTHERS, Everything, Selection
 
 _SMALLEST_BITS = 4
 
@@ -87,7 +88,7 @@ class EqualIndex:
         room.room(most)
         assert len(self.table.heads) == len(self.logs) << (64 - int(self.table.shift))
         own, out, joined = Part(part, len(self.clocks)), room.numbers, room.joined
-        sides = self._sides()
+        sides = self.sides()
         if len(sides) == 2:
             count, compared, full = self._join_pairs(sides, clock, own, out, joined)
         else:
@@ -115,7 +116,7 @@ class EqualIndex:
         chosen = self.selection
         given = (left, right, clock, self.table, own)
         if isinstance(chosen, Selection) and not self.scan and takes_all(chosen):
-            most = min(joined.size, int(chosen.left[0]))
+            most = min(joined.size, int(chosen.left[OTHERS]))
             before = clock.cursor.copy()
             count, _, full = join_pairs(*given, Everything(), turns, out, joined[:most])
             count_arrivals(chosen, left, right, clock, before)
@@ -124,6 +125,39 @@ class EqualIndex:
                 return count, count, full
             # The next tuple has more results than there are comparisons left.
         return join_pairs(*given, chosen, turns, out, joined)
+
+    def join_ahead(self, most: int, until: int) -> Found | None:
+        """Join tuples of two streams, of times before ``until``, whatever is selected.
+
+        First all of one stream, then all of the other. None, and nothing was done, if there are
+        more than about ``most`` results of either.
+        """
+        clock = self.clock
+        wind(clock, self.logs, until)
+        before, low, end = clock.cursor.copy(), clock.low.copy(), clock.end.copy()
+        turns = np.empty((3, AHEAD), np.int64)
+        left, right = self.sides()
+        self.rooms += [Room(2) for _ in range(len(self.rooms), 2)]
+        found = []
+        stops = ([end[0], before[1]], [end[0], end[1]])
+        for room, stop in zip(self.rooms[:2], stops, strict=True):
+            room.room(most)
+            clock.end[:] = stop
+            given = (left, right, clock, self.table, Part(0, 1), Everything(), turns)
+            count, _, full = join_pairs(*given, room.numbers, room.joined)
+            if full:
+                self.take_back(before, low)
+                return None
+            found.append(room.found(int(count), int(count), False))
+        return together(found)
+
+    def take_back(self, cursor: NDArray[np.int64], low: NDArray[np.int64]) -> None:
+        """Let two streams stand here again, as if the tuples from here on had not been joined."""
+        clock = self.clock
+        for s, side in enumerate(self.sides()):
+            base, start, stop = int(clock.base[s]), int(cursor[s]), int(clock.cursor[s])
+            unlink(side, self.table, s, base, start, stop)
+        clock.cursor[:], clock.low[:] = cursor, low
 
     def leave_out(self, side: int, numbers: NDArray[np.int64]) -> None:
         """Take tuples for such as have no key."""
@@ -150,7 +184,8 @@ class EqualIndex:
         results = sum(room.numbers.nbytes + room.joined.nbytes for room in self.rooms)
         return int(self.table.heads.nbytes + results)
 
-    def _sides(self) -> list[Keyed]:
+    def sides(self) -> list[Keyed]:
+        """Return the arrays of all streams for the kernels."""
         return [
             Keyed(log.times.data, codes.data, links.data)
             for log, codes, links in zip(self.logs, self.codes, self.links, strict=True)
@@ -175,7 +210,7 @@ class EqualIndex:
         if self.scan:
             return
         streams = len(self.logs)
-        for k, (side, log) in enumerate(zip(self._sides(), self.logs, strict=True)):
+        for k, (side, log) in enumerate(zip(self.sides(), self.logs, strict=True)):
             stop = int(self.clock.cursor[k])
             relink(side, self.table, k, streams, log.lanes.base, starts[k], stop)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +55,30 @@ class Results:
                 None if worth is None else worth[rest].copy(),
             ),
         )  # fmt: skip
+
+
+def gathered(found: Iterator[Results], allowance: Allowance, most: int) -> Iterator[Results]:
+    """Yield small pieces of a join together: rows are written faster many at a time.
+
+    At most half of ``most`` results, or of what may still be given out, wait for others; nobody
+    stops reading while any do, so none is lost. They are copied: whoever found them may use the
+    same memory again.
+    """
+    waiting: list[Results] = []
+    for results in found:
+        enough = min(most, allowance.rows) // 2
+        if waiting and waiting[0].join is not results.join:
+            yield together(waiting)
+            waiting = []
+        if not waiting and results.joined.size >= enough:
+            yield results
+            continue
+        waiting.append(results.cut(0)[1])
+        if sum(some.joined.size for some in waiting) >= enough:
+            yield together(waiting)
+            waiting = []
+    if waiting:
+        yield together(waiting)
 
 
 def together(pieces: list[Results]) -> Results:

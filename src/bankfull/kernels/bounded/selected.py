@@ -28,6 +28,7 @@ from bankfull.kernels.probes.selection import (
     COMPARED,
     EXHAUSTED,
     FOUND,
+    MOST,
     NOTED,
     PAIRS,
     SEARCHED,
@@ -43,13 +44,13 @@ from bankfull.kernels.probes.selection import (
 class SlotSelection(NamedTuple):
     """What one join compares. Basic windows are ``basic`` units of time long.
 
-    ``left[0]`` comparisons may still be made before the next period; ``whole[j, z]`` is the chance
-    to be compared with all of window j. ``first[j]`` is the first tuple of the current basic
-    window: of its tuples the newest part ``open[j, z]`` is compared. Of basic window a behind it
-    those from ``cuts[j, z, a]`` on are. Where lists must be followed (``chained``), everything down
-    to ``oldest[j, z]`` is, if that is not beyond the current one. ``held[j, a]`` tuples were stored
-    in every basic window when the plan was made, and ``deeper[j, z]`` of them are compared. ``now``
-    and ``state`` are room for the present tuple.
+    ``left`` has the comparisons that may still be made before the next plan, and those set aside
+    for the sample; ``whole[j, z]`` is the chance to be compared with all of window j. ``first[j]``
+    is the first tuple of the current basic window: of its tuples the newest part ``open[j, z]`` is
+    compared. Of basic window a behind it those from ``cuts[j, z, a]`` on are. Where lists must be
+    followed (``chained``), everything down to ``oldest[j, z]`` is, if that is not beyond the
+    current one. ``held[j, a]`` tuples were stored in every basic window when the plan was made, and
+    ``deeper[j, z]`` of them are compared. ``now`` and ``state`` are room for the present tuple.
     """
 
     basic: int
@@ -171,7 +172,7 @@ def find_selected(
     while x >= 0 and memory.slots[x].nth >= oldest and in_window(memory, join, j, x, t):
         u = memory.slots[x].time
         a = t // selection.basic - u // selection.basic
-        if compared >= selection.left[0]:
+        if compared >= state[MOST]:
             state[EXHAUSTED] = 1
             reached = a
             break

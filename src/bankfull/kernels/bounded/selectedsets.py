@@ -22,7 +22,7 @@ from bankfull.kernels.bounded.selected import (
 from bankfull.kernels.bounded.slotsets import compare, listed_by, want
 from bankfull.kernels.compiler import Records, inlined, inner, rule
 from bankfull.kernels.probes import sets as probe
-from bankfull.kernels.probes.selection import COMPARED, EXHAUSTED, STEPS, begin_as
+from bankfull.kernels.probes.selection import COMPARED, EXHAUSTED, MOST, STEPS, begin_as
 
 
 class SlotPart(NamedTuple):
@@ -133,9 +133,9 @@ def compare_selected(
     most = np.int64(0)
     for k in range(size):
         most += memory.lists[sets.wanted[k], stream].held
-    if whole or most > selection.left[0]:
+    if whole or most > selection.state[MOST]:
         most = _count_entries(selection, lists, size, t)
-    if most > selection.left[0]:
+    if most > selection.state[MOST]:
         selection.state[EXHAUSTED] = 1
         look_at(selection, j, z, cursor, 0)
         return 0, 0

@@ -20,6 +20,7 @@ from bankfull.kernels.probes.selection import (
     Selection,
     basic_window,
     forget,
+    pay,
 )
 
 
@@ -33,45 +34,13 @@ def takes_all(selection: Selection) -> bool:
 
 
 @inlined
-def _is_sampled(selection: Selection, s: int, z: int, number: int) -> bool:
+def is_sampled(selection: Selection, s: int, z: int, number: int) -> bool:
     """Tell whether a tuple of class z of stream s is one of which all is counted."""
     return bool(draw(selection.seed + s, number) < selection.whole[1 - s, z])
 
 
-@kernel
-def count_arrivals(
-    selection: Selection, left: Keyed, right: Keyed, clock: Clock, before: Int64
-) -> None:
-    """Count the tuples from ``before`` to the cursors, and the pairs that the sample looks at."""
-    for s in range(2):
-        j = 1 - s
-        own, other = (left, right) if s == 0 else (right, left)
-        classes, arrived = selection.classes[s], selection.tally.arrived
-        base, other_base = clock.base[s], clock.base[j]
-        other_first = clock.rank[j] < clock.rank[s]
-        first_stored = min(selection.edges[j, -1], before[j])
-        times = other.times[first_stored - other_base : clock.end[j] - other_base]
-        for q in range(before[s], clock.cursor[s]):
-            i = q - base
-            if own.links[i] == UNKEYED:
-                continue
-            z = classes[i]
-            arrived[j, z] += 1
-            if not _is_sampled(selection, s, z, q):
-                continue
-            selection.tally.sampled[j, z] += 1
-            t = own.times[i]
-            end = first_stored + _place(times, t, other_first)
-            low = first_stored + _place(times, t - clock.span[j], False)
-            for a in range(selection.edges.shape[1]):
-                first, last = basic_window(selection, j, a, end)
-                first = max(first, low)
-                if first < last:
-                    selection.tally.seen[j, z, a, PAIRS] += last - first
-
-
 @inlined
-def _place(times: Int64, t: int, after_equal: bool) -> int:
+def place_of(times: Int64, t: int, after_equal: bool) -> int:
     """Return how many of these times come before ``t``, or do not come after it."""
     low, high = 0, times.size
     while low < high:
@@ -81,6 +50,60 @@ def _place(times: Int64, t: int, after_equal: bool) -> int:
         else:
             high = middle
     return low
+
+
+@inlined
+def _place_from(times: Int64, start: int, t: int, after_equal: bool) -> int:
+    """Return the same, if it is no less than ``start``: in steps that grow, then exactly."""
+    step = 8
+    while start + step < times.size and (
+        times[start + step] < t or (after_equal and times[start + step] == t)
+    ):
+        start += step
+        step *= 2
+    return start + place_of(times[start : min(times.size, start + step)], t, after_equal)
+
+
+@inlined
+def count_range(
+    selection: Selection, left: Keyed, right: Keyed, clock: Clock, before: Int64, stop: Int64
+) -> None:
+    """Count the tuples from ``before`` to ``stop``, and the pairs that the sample looks at."""
+    for s in range(2):
+        j = 1 - s
+        own, other = (left, right) if s == 0 else (right, left)
+        classes, arrived = selection.classes[s], selection.tally.arrived
+        base, other_base = clock.base[s], clock.base[j]
+        other_first = clock.rank[j] < clock.rank[s]
+        first_stored = min(selection.edges[j, -1], before[j])
+        times = other.times[first_stored - other_base : clock.end[j] - other_base]
+        end, low = 0, 0
+        for q in range(before[s], stop[s]):
+            i = q - base
+            if own.links[i] == UNKEYED:
+                continue
+            z = classes[i]
+            arrived[j, z] += 1
+            if not is_sampled(selection, s, z, q):
+                continue
+            selection.tally.sampled[j, z] += 1
+            t = own.times[i]
+            # The next one of the sample is not far from the one before.
+            end = _place_from(times, end, t, other_first)
+            low = _place_from(times, low, t - clock.span[j], False)
+            for a in range(selection.edges.shape[1]):
+                first, last = basic_window(selection, j, a, first_stored + end)
+                first = max(first, first_stored + low)
+                if first < last:
+                    selection.tally.seen[j, z, a, PAIRS] += last - first
+
+
+@kernel
+def count_arrivals(
+    selection: Selection, left: Keyed, right: Keyed, clock: Clock, before: Int64
+) -> None:
+    """Count the tuples from ``before`` to the cursors, and the pairs that the sample looks at."""
+    count_range(selection, left, right, clock, before, clock.cursor)
 
 
 @inlined
@@ -97,7 +120,7 @@ def count_results(
     count: int,
 ) -> None:  # fmt: skip
     """Count the first ``count`` results of the sample; those of a tuple stand together."""
-    selection.left[0] -= count
+    of_sample = 0
     base_left, base_right = clock.base[0], clock.base[1]
     left_first = clock.rank[0] < clock.rank[1]
     noted, s, z = -1, 0, 0
@@ -117,12 +140,14 @@ def count_results(
                 _add(selection, 1 - s, z)
                 noted = -1
             own_class = selection.classes[side][number - (base_left if side == 0 else base_right)]
-            if not _is_sampled(selection, side, own_class, number):
+            if not is_sampled(selection, side, own_class, number):
                 continue
             noted, s, z = number, side, own_class
             forget(selection)
         t, u = left.times[x - base_left], right.times[y - base_right]
         a = abs(t // selection.basic - u // selection.basic)
+        if selection.whole[1 - s, z] < 1.0:
+            of_sample += 1
         selection.now[STEPS, a] += 1.0
         selection.now[FOUND, a] += 1.0
         selection.now[WORTH, a] += worth_of_pair(
@@ -131,3 +156,5 @@ def count_results(
         )  # fmt: skip
     if noted >= 0:
         _add(selection, 1 - s, z)
+    pay(selection, True, of_sample)
+    pay(selection, False, count - of_sample)

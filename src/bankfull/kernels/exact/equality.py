@@ -18,6 +18,8 @@ from bankfull.kernels.predicates import in_reach
 from bankfull.kernels.probes.selection import (
     COMPARED,
     EXHAUSTED,
+    FLOOR,
+    MOST,
     NOTED,
     PAIRS,
     SEARCHED,
@@ -52,7 +54,7 @@ def _is_affordable(selection: Any, compared: int) -> bool:
 
 @rule_of(_is_affordable, Selection)
 def _is_affordable_selected(selection: Selection, compared: int) -> bool:
-    return bool(compared < selection.left[0])
+    return bool(compared < selection.state[MOST])
 
 
 @hook
@@ -165,6 +167,8 @@ def _compare_selected(
     z = selection.classes[s][row]
     whole = begin(selection, s, row, own, scan)
     state = selection.state
+    if not scan:
+        state[FLOOR] = oldest_selected(selection, j, z, end)
     if whole:
         parts = selection.edges.shape[1]
     elif scan:

@@ -33,6 +33,8 @@ from bankfull.kernels.predicates import PRODUCT, in_reach
 from bankfull.kernels.probes.selection import (
     COMPARED,
     EXHAUSTED,
+    MOST,
+    OTHERS,
     PAIRS,
     SEARCHED,
     STEPS,
@@ -40,8 +42,10 @@ from bankfull.kernels.probes.selection import (
     basic_window,
     begin,
     is_dropped,
+    miss_all,
     note,
     part,
+    selected_share,
     settle,
 )
 from bankfull.kernels.probes.sets import Agreement, SearchRoom, agreeing, agrees, newest_entry
@@ -148,7 +152,7 @@ def _compare_selected(
         first = max(first, low)
         if first >= last:
             continue
-        left = selection.left[0] - compared
+        left = state[MOST] - compared
         found, steps, looked_at = _compare_part(
             own, i, other, other_lists, base, first, last, oldest[j], rule.search, wanted, scratch,
             total, left,
@@ -165,6 +169,12 @@ def _compare_selected(
             note(selection, s, i, own.times[i], x + base, x, other.times[x], cursor)
         total += found
     state[COMPARED] = compared
+    if whole and rule.search != SCAN:
+        needed = 0.0
+        for a in range(parts):
+            needed += selection.now[STEPS, a] * selected_share(selection, j, z, a)
+        if needed > selection.left[OTHERS]:  # lists are searched whole or not at all
+            miss_all(selection)
     return total, compared
 
 

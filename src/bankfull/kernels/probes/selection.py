@@ -34,11 +34,18 @@ PAIRS, STEPS, FOUND, WORTH = range(4)
 MISSED, VARIANCE, LARGEST = range(3)
 #: Entries of ``Selection.state`` for the present tuple: whether it is compared with the whole
 #: window, pairs looked at, comparisons made, whether the budget ended before it was done, whether
-#: its results were noted.
-WHOLE, SEARCHED, COMPARED, EXHAUSTED, NOTED = range(5)
+#: its results were noted, how many comparisons it may make; and of what it would find were it not
+#: of the sample: from which tuple on a chain would be followed, how many results could be afforded.
+WHOLE, SEARCHED, COMPARED, EXHAUSTED, NOTED, MOST, FLOOR, AFFORDED = range(8)
+#: More tuples and results than there are.
+_ANY = 1 << 60
 #: Entries of ``Tally.pairs[j]``: pairs looked at (over the log nobody asks, and they are not
-#: counted), skipped by the plan, skipped for want of budget.
-LOOKED_AT, SKIPPED, UNAFFORDED = range(3)
+#: counted), skipped by the plan, skipped for want of budget, and those of the latter that a tuple
+#: of the sample should have looked at.
+LOOKED_AT, SKIPPED, UNAFFORDED, UNSEEN = range(4)
+#: Entries of ``Selection.left``: what tuples may still compare that are not of the sample, and what
+#: is set aside for those of the sample, which may use either.
+OTHERS, SAMPLE = range(2)
 #: The class of a tuple that was dropped on arrival.
 DROPPED = -1
 
@@ -68,10 +75,11 @@ class Tally(NamedTuple):
 class Selection(NamedTuple):
     """Compare with a part. Basic windows are ``basic`` units of time long.
 
-    ``left[0]`` comparisons may still be made before the next period. ``whole[j, z]`` is the chance
-    to be compared with all of window j, ``kept[0]`` that of not being dropped. Basic window a of
-    stream j begins with tuple ``edges[j, a]``; ``cuts[j, z, a]``
-    is the first of its tuples that are compared. Of the current one the newest part ``open[j, z]``
+    ``left`` has the comparisons that may still be made before the next plan: when those of others
+    have run out, tuples of the sample are still compared, and so say what the others miss.
+    ``whole[j, z]`` is the chance to be compared with all of window j, ``kept[0]`` that of not being
+    dropped. Basic window a of stream j begins with tuple ``edges[j, a]``; ``cuts[j, z, a]`` is the
+    first of its tuples that are compared. Of the current one the newest part ``open[j, z]``
     is, and if that is all of it, everything down to tuple ``deep[j, z]``. ``ranges[j, z, k]`` are
     the further parts, ``counts[j, z]`` of them. ``classes`` and ``worth`` are of every row of
     either stream; ``dropped`` counts by the streams' place in the query, which ``streams`` has.
@@ -178,7 +186,8 @@ def forget(selection: Any) -> None:
 def begin(selection: Selection, s: int, i: int, number: int, notes: bool) -> Any:
     """Begin with a tuple; returns whether it is compared with the whole window.
 
-    ``notes``: its results are noted also if it is not.
+    ``notes``: its results are noted also if it is not. That is so but for hash chains, in which a
+    comparison is a result.
     """
     return begin_as(selection, s, selection.classes[s][i], number, notes)
 
@@ -190,6 +199,12 @@ def begin_as(selection: Any, s: int, z: int, number: int, notes: bool) -> Any:
     state = selection.state
     state[WHOLE], state[SEARCHED], state[COMPARED], state[EXHAUSTED] = whole, 0, 0, 0
     state[NOTED] = whole or notes
+    left = selection.left[OTHERS]
+    state[MOST], state[FLOOR], state[AFFORDED] = left, _ANY, left
+    if notes and left > 0:
+        state[AFFORDED] = _ANY
+    if whole and selection.whole[1 - s, z] < 1.0:
+        state[MOST] += selection.left[SAMPLE]
     if state[NOTED]:
         forget(selection)
     return whole
@@ -210,11 +225,69 @@ def note(
     selection.now[FOUND, a] += 1.0
     selection.now[WORTH, a] += worth
     if selection.state[WHOLE]:
+        state = selection.state
         first = first_open(selection, j, z, cursor) if a == 0 else selection.cuts[j, z, a]
-        if x < first:
+        if x >= min(first, state[FLOOR]) and state[AFFORDED] > 0:
+            state[AFFORDED] -= 1
+        else:
             last = selection.now.shape[1] - 1
             selection.now[FOUND, last] += 1.0
             selection.now[WORTH, last] += worth
+
+
+@inlined
+def selected_share(selection: Selection, j: int, z: int, a: int) -> float:
+    """Return which part of a basic window tuples of class z are compared with."""
+    if a == 0:
+        return float(selection.open[j, z])
+    first, last = selection.edges[j, a], selection.edges[j, a - 1]
+    return (last - selection.cuts[j, z, a]) / (last - first) if first < last else 0.0
+
+
+@inlined
+def miss_all(selection: Selection) -> None:
+    """Count all results of the present tuple, which is of the sample, as missed by others."""
+    last = selection.now.shape[1] - 1
+    for what in (FOUND, WORTH):
+        selection.now[what, last] = selection.now[what, :last].sum()
+
+
+@inlined
+def pay(selection: Selection, of_sample: bool, compared: int) -> None:
+    """Take comparisons from what is left: those of the sample from what is set aside, first."""
+    aside = min(compared, selection.left[SAMPLE]) if of_sample else 0
+    selection.left[SAMPLE] -= aside
+    selection.left[OTHERS] -= compared - aside
+
+
+@inlined
+def _miss(selection: Selection, kind: int, amount: float, chance: float, doubt: float) -> None:
+    """Count what others miss of which the present tuple, drawn with a chance, is an example."""
+    if amount > 0.0 and chance < 1.0:
+        weight = (1.0 - chance) / chance
+        missed = selection.tally.missed[kind]
+        missed[MISSED] += amount * weight
+        missed[VARIANCE] += doubt * amount * amount * weight / chance
+        missed[LARGEST] = max(missed[LARGEST], amount * weight)
+
+
+@inlined
+def _guess(selection: Selection, j: int, z: int, window: int) -> None:
+    """Count what others miss by a tuple of the sample for which there were not enough comparisons.
+
+    The rest of the window is taken to have as many results as the part it was compared with; who
+    was compared with nothing is left to :attr:`Tally.pairs`.
+    """
+    state, now = selection.state, selection.now
+    last, rest = now.shape[1] - 1, window - state[SEARCHED]
+    if state[SEARCHED] <= 0:
+        selection.tally.pairs[j, UNSEEN] += rest
+        return
+    for kind in range(2):
+        what = FOUND if kind == 0 else WORTH
+        found = now[what, :last].sum()
+        amount = now[what, last] + found * rest / state[SEARCHED]
+        _miss(selection, kind, amount, selection.whole[j, z], 2.0)
 
 
 @rule(settle, Selection)
@@ -227,11 +300,18 @@ def settle_as(selection: Any, s: int, z: int, window: int) -> None:
     """Count what the present tuple, of class z, found, in a selection over whatever store."""
     j = 1 - s
     tally, state, now = selection.tally, selection.state, selection.now
-    selection.left[0] -= state[COMPARED]
+    chance = selection.whole[j, z]
+    pay(selection, state[WHOLE] and chance < 1.0, state[COMPARED])
     tally.arrived[j, z] += 1
     spared = UNAFFORDED if state[EXHAUSTED] else SKIPPED
     tally.pairs[j, spared] += window - state[SEARCHED]
     if state[EXHAUSTED]:
+        if state[WHOLE]:
+            _guess(selection, j, z, window)
+        else:
+            # From now on nobody but the sample is compared, whatever few comparisons are left.
+            selection.left[SAMPLE] += selection.left[OTHERS]
+            selection.left[OTHERS] = 0
         return
     last = now.shape[1] - 1
     if not state[WHOLE]:
@@ -244,15 +324,8 @@ def settle_as(selection: Any, s: int, z: int, window: int) -> None:
     for a in range(last):
         for what in range(4):
             tally.seen[j, z, a, what] += now[what, a]
-    chance = selection.whole[j, z]
     for kind in range(2):
-        amount = now[FOUND if kind == 0 else WORTH, last]
-        if amount > 0.0 and chance < 1.0:
-            weight = (1.0 - chance) / chance
-            missed = tally.missed[kind]
-            missed[MISSED] += amount * weight
-            missed[VARIANCE] += amount * amount * weight / chance
-            missed[LARGEST] = max(missed[LARGEST], amount * weight)
+        _miss(selection, kind, now[FOUND if kind == 0 else WORTH, last], chance, 1.0)
 
 
 @kernel

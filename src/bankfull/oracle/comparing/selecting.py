@@ -38,8 +38,9 @@ class Selected:
         self.learned = Learned(kinds, rules)
         self.choice: Choice = [[[1.0] * self.windows] * kinds for _ in range(2)]
         self.whole = 1.0
-        #: Comparisons that may still be made in this period.
-        self.left = 0
+        #: Comparisons that may still be made in this basic window, and those that only tuples of
+        #: the sample may make.
+        self.left, self.aside = 0, 0
         self.edges: list[list[int]] = [[0] * self.windows for _ in range(2)]
         self.meant: Cells = {}
         self.compared = 0
@@ -104,7 +105,7 @@ class Selected:
         whole = uniform(self.rules.seed + side, x.number) < self.whole
         ranges = self._basic_windows(j) if whole else self._chosen(j, z)
         searches: list[Search] = []
-        left = self.left
+        left = self.left + (self.aside if self._is_of_sample(whole) else 0)
         for first, last in ranges:
             part = [self._keyed(u) for u in reversed(self.stored[j][max(first, low) : last])]
             came = search(self.join, side, x.keys[self.number], part, left)
@@ -114,6 +115,20 @@ class Selected:
             searches.append(came)
             left -= came.compared
         self._count(x, z, j, whole, searches, len(self.stored[j]) - low)
+
+    def _is_of_sample(self, whole: bool) -> bool:
+        """Tell whether a tuple that is compared with everything is so unlike others."""
+        return whole and self.whole < 1.0
+
+    def _pay(self, whole: bool, exhausted: bool, compared: int) -> None:
+        """Take comparisons from what is left: those of the sample from what is set aside, first."""
+        aside = min(compared, self.aside) if self._is_of_sample(whole) else 0
+        self.aside -= aside
+        self.left -= compared - aside
+        self.compared += compared
+        if not whole and exhausted:
+            # Who comes now and is not of the sample is not compared any more.
+            self.left, self.aside = 0, self.aside + self.left
 
     def _keyed(self, u: Arrival) -> tuple[Arrival, object]:
         return u, None if (u.stream, u.number) in self.dropped else u.keys[self.number]
@@ -146,8 +161,7 @@ class Selected:
         self, x: Arrival, z: int, j: int, whole: bool, searches: list[Search], window: int
     ) -> None:
         compared = sum(came.compared for came in searches)
-        self.left -= compared
-        self.compared += compared
+        self._pay(whole, any(came.exhausted for came in searches), compared)
         self.skipped[j] += window - sum(came.looked_at for came in searches)
         found = [u for came in searches for u in came.found]
         for u in found:

@@ -88,7 +88,7 @@ class Operator:
         self.selected = [self.select(k, join) for k, join in enumerate(joins)]
         self.kept = 1.0
         #: Comparisons of the period that are kept for later basic windows.
-        self.reserve = 0
+        self.reserve, self.fair = 0, 0.0
         self.period: int | None = None
         self.plans: list[Plan] = []
 
@@ -123,9 +123,10 @@ class Operator:
     def _plan(self, time: int, window: int) -> None:
         """Plan for a basic window; ``time`` is that of its first tuple."""
         rules = self.rules
-        total = sum(one.left for one in self.selected) + self.reserve
+        total = sum(one.left + one.aside for one in self.selected) + self.reserve
         if self.period != time // rules.period:
             self.period, total = time // rules.period, int(rules.per_unit * rules.period)
+            self.fair = total * rules.basic / rules.period
         elapsed = window - self.plans[-1].window if self.plans else 1
         for one in self.selected:
             one.learn(elapsed, self.kept)
@@ -141,7 +142,7 @@ class Operator:
             self.kept = math.sqrt(max(part, LEAST))
             choices = self.algorithm.choose(works, budget)
         else:
-            whole = rules.sample * part
+            whole = rules.sample * (min(1.0, self.fair / demand) if demand > 0.0 else 1.0)
             others = [_others(work, whole) for work in works]
             choices = [work.everything() for work in works]
             if part < 1.0:
@@ -149,10 +150,19 @@ class Operator:
         for one, choice in zip(self.selected, choices, strict=True):
             one.whole = whole
             one.choose(choice)
-        # Half as much again, and no more, may be made in this one.
-        now = min(total, math.ceil(1.5 * total / windows_left))
-        self.reserve = total - now
+        # Half as much again, and no more, may be made in this one, and something is set aside for
+        # tuples of the sample.
+        needed = 0
+        if not self.algorithm.drops:
+            needed = sum(_for_sample(work, whole) for work in works)
+        now = min(total - min(total // 2, needed), math.ceil(1.5 * total / windows_left))
+        aside = min(total - now, 3 * needed)
+        self.reserve = total - now - aside
         left = self._divide(now, works)
+        for one, share in zip(self.selected, left, strict=True):
+            one.left = share
+        for one, share in zip(self.selected, self._divide(aside, works), strict=True):
+            one.aside = share
         self.plans.append(Plan(window, whole, self.kept, left, choices))
 
     def _divide(self, total: int, works: list[Work]) -> list[int]:
@@ -160,9 +170,12 @@ class Operator:
         needed = [one.planned(work) + 1.0 for one, work in zip(self.selected, works, strict=True)]
         shares = [math.floor(total * own / sum(needed)) for own in needed]
         shares[0] += total - sum(shares)
-        for one, share in zip(self.selected, shares, strict=True):
-            one.left = share
         return shares
+
+
+def _for_sample(work: Work, whole: float) -> int:
+    arrivals = sum(sum(side) for side in work.arrivals)
+    return math.ceil(whole * work.demand() + work.demand() / max(1.0, arrivals))
 
 
 def _others(work: Work, whole: float) -> Work:

@@ -105,12 +105,11 @@ class SlotSelected(Selected):
             steps = {u.number: int(self.join.agree(side, own, u.keys[self.number])) for u in within}
         tally = self.learned.tally
         add(tally.arrived, (j, z), 1)
-        exhausted = sum(steps.values()) > self.left
+        most = self.left + (self.aside if self._is_of_sample(whole) else 0)
+        exhausted = sum(steps.values()) > most
         if exhausted:
-            within, looked = self._afforded(x, within, steps, lengths)
-        compared = sum(steps[u.number] for u in within)
-        self.left -= compared
-        self.compared += compared
+            within, looked = self._afforded(x, within, steps, lengths, most)
+        self._pay(whole, exhausted, sum(steps[u.number] for u in within))
         self.skipped[j] += sum(lengths) - looked
         found = [u for u in within if self.join.agree(side, own, u.keys[self.number])]
         if whole and not exhausted:
@@ -132,13 +131,18 @@ class SlotSelected(Selected):
         return x.time // self.rules.basic - u.time // self.rules.basic
 
     def _afforded(
-        self, x: Arrival, within: list[Arrival], steps: dict[int, int], lengths: list[int]
+        self,
+        x: Arrival,
+        within: list[Arrival],
+        steps: dict[int, int],
+        lengths: list[int],
+        most: int,
     ) -> tuple[list[Arrival], int]:
         """Return what there are comparisons for, and the pairs of the basic windows seen whole."""
         if self.join.on_sets:
             return [], 0
         same = [u for u in within if steps[u.number]]
-        return same[: self.left], sum(lengths[: self._window(x, same[self.left])])
+        return same[:most], sum(lengths[: self._window(x, same[most])])
 
 
 class Slotted(Operator):

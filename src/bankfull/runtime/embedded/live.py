@@ -22,8 +22,9 @@ from bankfull.runtime.embedded.sources import Source
 BUFFER_ROWS = 1 << 15
 #: How long an operator waits for a source that has nothing, in seconds.
 _PATIENCE = 0.005
-#: How often the operator is told how well it keeps up, in seconds of the clock.
-_EVERY = 0.2
+#: How often the operator is told how well it keeps up, at most, in seconds of the clock (the
+#: paper's T_r); and the share of the time for plans (its epsilon), which may make it less often.
+_EVERY, _OVERHEAD = 0.2, 0.005
 #: A buffer that is fuller than this is to be emptied, so the operator has less time than it takes.
 _FULL, _EMPTYING = 0.5, 0.9
 
@@ -113,23 +114,11 @@ class LiveSource(Source):
         return None
 
 
-class Pace:
-    """Times the steps of an operator, and tells it how well it keeps up with its live sources.
+class Stopwatch:
+    """Seconds that were spent inside of it, and how often it was entered."""
 
-    >>> kept_up(elapsed=1.0, busy=0.5, share=1.0, came=100, waiting=9, grown=9, full=0.0, blocked=0)
-    2.0
-    >>> kept_up(elapsed=1.0, busy=1.0, share=0.8, came=100, waiting=60, grown=50, full=0, blocked=0)
-    0.5
-    """
-
-    def __init__(self, plan: Plan, sources: dict[str, Source]) -> None:
-        self._live: list[LiveSource] = [s for s in sources.values() if isinstance(s, LiveSource)]
-        self._share = 1.0 if plan.compare is None else plan.compare.share
-        self._busy, self._began = 0.0, 0.0
-        self._since = time.monotonic()
-        self._before = (0, 0, 0.0)
-        #: The first time is not told: kernels are loaded or compiled in it.
-        self._is_first = True
+    def __init__(self) -> None:
+        self.seconds, self.times, self._began = 0.0, 0, 0.0
 
     def __enter__(self) -> None:
         self._began = time.monotonic()
@@ -140,13 +129,50 @@ class Pace:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self._busy += time.monotonic() - self._began
+        self.seconds += time.monotonic() - self._began
+        self.times += 1
+
+    @property
+    def mean(self) -> float:
+        """The mean of all times."""
+        return self.seconds / self.times if self.times else 0.0
+
+
+class Pace:
+    """Times the steps of an operator, and tells it how well it keeps up with its live sources.
+
+    What it tells makes the operator plan anew. So it tells no more often than leaves plans a small
+    share of the time, by what they were measured to take: the lower bound of T_r in Gedik, Wu, Yu,
+    Liu, section 4.1. (They bound it by half the period of the most frequent bursts as well. Nobody
+    knows that beforehand; a fifth of a second is shorter than any that a buffer does not bridge.)
+
+    >>> kept_up(elapsed=1.0, busy=0.5, share=1.0, came=100, waiting=9, grown=9, full=0.0, blocked=0)
+    2.0
+    >>> kept_up(elapsed=1.0, busy=1.0, share=0.8, came=100, waiting=60, grown=50, full=0, blocked=0)
+    0.5
+    """
+
+    def __init__(self, plan: Plan, sources: dict[str, Source]) -> None:
+        self._live: list[LiveSource] = [s for s in sources.values() if isinstance(s, LiveSource)]
+        self._share = 1.0 if plan.compare is None else plan.compare.share
+        #: To be entered around every step, and by the operator around every plan.
+        self.steps, self.plans = Stopwatch(), Stopwatch()
+        self._busy_before = 0.0
+        self._since = time.monotonic()
+        self._before = (0, 0, 0.0)
+        #: The first time is not told: kernels are loaded or compiled in it.
+        self._is_first = True
+
+    @property
+    def every(self) -> float:
+        """The seconds between two times that the operator is told something."""
+        return _EVERY if self._is_first else max(_EVERY, self.plans.mean / _OVERHEAD)
 
     def tell(self, state: State) -> None:
         """Tell the operator how well it kept up, if it is time to."""
         now = time.monotonic()
         elapsed = now - self._since
-        if not self._live or elapsed < _EVERY:
+        if not self._live or elapsed < self.every:
             return
         waiting = sum(source.waiting for source in self._live)
         arrived = sum(source.arrived for source in self._live)
@@ -154,13 +180,16 @@ class Pace:
         was_waiting, had_arrived, was_blocked = self._before
         full = waiting / (len(self._live) * BUFFER_ROWS)
         part = kept_up(
-            elapsed, self._busy, self._share, arrived - had_arrived, waiting,
-            waiting - was_waiting, full, blocked - was_blocked,
+            elapsed, self.steps.seconds - self._busy_before, self._share, arrived - had_arrived,
+            waiting, waiting - was_waiting, full, blocked - was_blocked,
         )  # fmt: skip
-        if not self._is_first:
+        if self._is_first:
+            self._is_first, self.plans = False, Stopwatch()
+            state.be_timed(self.plans)
+        else:
             state.hear(part)
-        self._is_first = False
-        self._busy, self._since, self._before = 0.0, now, (waiting, arrived, blocked)
+        self._since, self._before = now, (waiting, arrived, blocked)
+        self._busy_before = self.steps.seconds
 
     def stop(self) -> None:
         """Let all reading threads end."""
@@ -198,4 +227,4 @@ def live_sources(plan: Plan, sources: dict[str, Source]) -> dict[str, Source]:
     }
 
 
-__all__ = ["BUFFER_ROWS", "LiveSource", "Pace", "kept_up", "live_sources"]
+__all__ = ["BUFFER_ROWS", "LiveSource", "Pace", "Stopwatch", "kept_up", "live_sources"]

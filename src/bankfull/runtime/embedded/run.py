@@ -216,7 +216,7 @@ class Joined:
 
     def _step(self, batch: Batch) -> Step:
         """Run the operator, and tell it how well it keeps up."""
-        with self._pace:
+        with self._pace.steps:
             outcome = step(self._state, batch, Budget(BATCH_ROWS))
         self._pace.tell(outcome.state)
         return outcome

@@ -29,5 +29,8 @@ class Direction:
             return r, r
         o = [mean_results(work, j) for j in range(2)]
         total = r * (first + second)
-        r1 = min(1.0, total / first) if o[0] >= o[1] else max(0.0, (total - second) / first)
-        return r1, min(1.0, max(0.0, (total - r1 * first) / second))
+        better, other = (first, second) if o[0] >= o[1] else (second, first)
+        parts = min(1.0, total / better), 0.0
+        if total > better:
+            parts = 1.0, min(1.0, (total - better) / other)
+        return parts if o[0] >= o[1] else (parts[1], parts[0])
