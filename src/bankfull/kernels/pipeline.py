@@ -21,13 +21,17 @@ The figures are in ``docs/decisions/0027``.
 from __future__ import annotations
 
 import ctypes
+import dis
+import gc
+from types import FunctionType, ModuleType
 from typing import Any
 
 import llvmlite.binding as ll  # type: ignore[import-untyped]
-from numba.core import compiler
+from numba.core import compiler, ir, types, typing
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.ir_utils import get_definition, guard
 from numba.core.typed_passes import (
     AnnotateTypes,
     InlineOverloads,
@@ -48,12 +52,87 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
+from bankfull.kernels.dependencies import RULES
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class ConstantHooks(FunctionPass):
+    """Write the answers of hooks that only ever give one answer in the place of their calls.
+
+    Whether a policy wants something, whether there are sets: who asks gets an answer before types
+    are found, and the branch that is not taken is neither typed nor compiled.
+    """
+
+    _name = "bankfull_constant_hooks"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Replace calls."""
+        code = state.func_ir
+        for block in code.blocks.values():
+            for line in block.body:
+                called = line.value if isinstance(line, ir.Assign) else None
+                if isinstance(called, ir.Expr) and called.op == "call" and called.args:
+                    hook = _callee(code, called.func)
+                    if isinstance(hook, FunctionType) and hook in RULES:
+                        kind = _type(code, called.args[0], state.args)
+                        answer = None if kind is None else _answer(_chosen(hook, kind))
+                        if answer is not None:
+                            meant = code._definitions[line.target.name]
+                            line.value = ir.Const(answer[0], line.loc, use_literal_type=False)
+                            meant[meant.index(called)] = line.value
+        return True
+
+
+def _callee(code: Any, called: Any) -> Any:
+    """Return the function that a variable stands for, if that is certain."""
+    meant = guard(get_definition, code, called)
+    if isinstance(meant, ir.Global | ir.FreeVar):
+        return meant.value
+    if isinstance(meant, ir.Expr) and meant.op == "getattr":
+        module = _callee(code, meant.value)
+        return getattr(module, meant.attr, None) if isinstance(module, ModuleType) else None
+    return None
+
+
+def _type(code: Any, variable: Any, given: Any) -> Any:
+    """Return the type of an argument of a function, or of a field of one."""
+    meant = guard(get_definition, code, variable)
+    if isinstance(meant, ir.Arg):
+        return given[meant.index]
+    if isinstance(meant, ir.Expr) and meant.op == "getattr":
+        whole = _type(code, meant.value, given)
+        if isinstance(whole, types.NamedTuple) and meant.attr in whole.fields:
+            return whole.types[whole.fields.index(meant.attr)]
+    return None
+
+
+def _chosen(hook: Any, kind: Any) -> Any:
+    rule = RULES[hook].get(getattr(kind, "instance_class", None), hook.__wrapped__)
+    return getattr(rule, "py_func", rule)
+
+
+def _answer(rule: Any) -> tuple[Any] | None:
+    """Return what a function returns, if it does nothing but return a constant."""
+    if rule not in _ANSWERS:
+        done = [one for one in dis.get_instructions(rule) if one.opname not in ("RESUME", "NOP")]
+        names = [one.opname for one in done]
+        simple = names in (["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"])
+        _ANSWERS[rule] = (done[0].argval,) if simple else None
+    return _ANSWERS[rule]
+
+
+_ANSWERS: dict[Any, tuple[Any] | None] = {}
+
 #: What our own functions need, in the compiler's own order.
 _PASSES = (
     TranslateByteCode,
     FixupArgs,
     IRProcessing,
     RewriteSemanticConstants,
+    ConstantHooks,
     DeadBranchPrune,
     GenericRewrites,
     ReconstructSSA,
@@ -97,6 +176,36 @@ def _frozen(flags: Any) -> Flags:
         made.hashed = compiler.Flags.__hash__(flags)
         _FLAGS[said] = made
     return _FLAGS[said]
+
+
+class Typing(typing.Context):
+    """The compiler's knowledge of types, which remembers what it was asked.
+
+    What an operator or a function gives for types is looked for among dozens of candidates, each
+    of which may be tried twice, and every time anew.
+    """
+
+    _answers: dict[Any, tuple[Any, ...]]
+
+    @classmethod
+    def over(cls, context: Any) -> Typing:
+        """Return one that shares everything with a context."""
+        made = cls.__new__(cls)
+        made.__dict__ = context.__dict__
+        made.__dict__.setdefault("_answers", {})
+        return made
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call."""
+        if kws:
+            return super().resolve_function_type(func, args, kws)
+        key = (id(func), *map(id, args))  # the compiler has every type once
+        if key not in self._answers:
+            made = super().resolve_function_type(func, args, kws)
+            if made is None:
+                return None
+            self._answers[key] = (made, func, args)  # so that no other gets their identities
+        return self._answers[key][0]
 
 
 class Library(JITCodeLibrary):
@@ -221,7 +330,19 @@ class Pipeline(compiler.CompilerBase):
         flags: Any,
         locals: Any,
     ) -> None:
-        super().__init__(typingctx, targetctx, library, args, return_type, _frozen(flags), locals)
+        super().__init__(
+            Typing.over(typingctx), targetctx, library, args, return_type, _frozen(flags), locals
+        )
+
+    def _compile_core(self) -> Any:
+        """Compile, without a search for unused objects: all that there are would be gone through."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return super()._compile_core()
+        finally:
+            if collects:
+                gc.enable()
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes: a few for our own functions, all for those of others."""
