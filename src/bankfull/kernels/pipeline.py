@@ -27,6 +27,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import llvmlite.binding as ll  # type: ignore[import-untyped]
+from llvmlite.ir import BaseStructType
 from numba.core import compiler, ir, types, typing
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
@@ -213,6 +214,15 @@ class Library(JITCodeLibrary):
 
     #: How hard each function alone is worked on, before all are linked and optimised together.
     level = 3
+
+    def add_ir_module(self, module: Any) -> None:
+        """Take in a function; what an address leads to is changed by no other way."""
+        for function in module.functions:
+            if not function.is_declaration and "alwaysinline" not in function.attributes:
+                for one in function.args:
+                    if isinstance(getattr(one.type, "pointee", None), BaseStructType):
+                        one.add_attribute("noalias")
+        super().add_ir_module(module)
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout

@@ -19,6 +19,7 @@ from bankfull.kernels.bounded.memory import (
 )
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel, only_where
 from bankfull.kernels.hashing import draw
+from bankfull.kernels.passing import by_address
 
 #: Tuples after which shares and chances follow the streams' rates anew.
 PERIOD = 1024
@@ -26,6 +27,7 @@ PERIOD = 1024
 _DEVIATIONS = 2.0
 
 
+@by_address
 class Rules(NamedTuple):
     """What holds for every tuple, and what follows from the streams' rates.
 

@@ -24,6 +24,7 @@ from bankfull.kernels.bounded.matches import Arrivals
 from bankfull.kernels.bounded.memory import NONE, has_left
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner
 from bankfull.kernels.hashing import GOLDEN
+from bankfull.kernels.passing import by_address
 from bankfull.kernels.predicates import EQUAL, has_stayed
 
 #: Rows of ``totals``: results, their importance, and recent results.
@@ -32,6 +33,7 @@ RESULTS, WORTH, RECENT = range(3)
 _APART = -2
 
 
+@by_address
 class Watch(NamedTuple):
     """The tuples kept aside, and what they have shown so far. ``chance`` is that of a newcomer.
 
