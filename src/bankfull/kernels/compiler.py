@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bankfull.errors import BankfullError
 from bankfull.kernels import cache
 from bankfull.kernels.dependencies import RULES
+from bankfull.kernels.passing import by_address
 from bankfull.kernels.pipeline import Pipeline
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -133,8 +134,11 @@ def only_where(flag: Callable[..., bool]) -> Callable[[Function], Function]:
 def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]:
     """Say what a hook does for policies of one type (a named tuple).
 
-    The compiler tells two named tuples apart by their names alone, so names must differ.
+    The compiler tells two named tuples apart by their names alone, so names must differ. Those of our
+    own policies are passed by address; a user's rules may take a tuple apart in whatever way.
     """
+    if kind.__module__.startswith("bankfull.policies.") and kind.__name__ not in _KINDS:
+        by_address(kind)
     other = _KINDS.setdefault(kind.__name__, kind)
     if (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
         raise BankfullError(

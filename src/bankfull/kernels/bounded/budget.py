@@ -169,13 +169,14 @@ def _quota(whole: int, weights: Float64, total: float, i: int) -> float:
     return whole * (weights[i] / total)  # type: ignore[no-any-return]
 
 
-@kernel
+@inner
 def share_out(whole: int, weights: Float64, least: int, buffers: Records) -> None:
     """Divide ``whole`` among the buffers by weight, all of it, at least ``least`` to each.
 
     A buffer whose part would be smaller gets the least, and the others divide what is left. Parts
     are rounded down, and what that leaves goes to the largest remainders (Hamilton's method), so
-    that capacities add up to ``whole``: there are only so many slots.
+    that capacities add up to ``whole``: there are only so many slots. Called from Python it runs as
+    Python: a handful of buffers, before the first tuple, is not worth compiling for.
     """
     count = buffers.shape[0]
     heaviest = 0
