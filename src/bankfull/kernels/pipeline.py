@@ -23,6 +23,7 @@ from __future__ import annotations
 import ctypes
 import dis
 import gc
+import operator
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -54,6 +55,7 @@ from numba.core.untyped_passes import (
 )
 
 from bankfull.kernels.dependencies import RULES
+from bankfull.kernels.lowering import Lower
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -208,6 +210,10 @@ class Typing(typing.Context):
             self._answers[key] = (made, func, args)  # so that no other gets their identities
         return self._answers[key][0]
 
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """Return the signature of an assignment to an element."""
+        return self.resolve_function_type(operator.setitem, (target, index, value), {})
+
 
 class Library(JITCodeLibrary):
     """The code of a kernel."""
@@ -318,6 +324,11 @@ class Lowering(NativeLowering):
     """Lower a function into a library of our own."""
 
     _name = "bankfull_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        """What lowers."""
+        return Lower
 
     def run_pass(self, state: Any) -> bool:
         """Lower."""
