@@ -72,21 +72,31 @@ class ConstantHooks(FunctionPass):
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        """Replace calls."""
+        """Replace calls of hooks, and comparisons with None."""
         code = state.func_ir
         for block in code.blocks.values():
             for line in block.body:
-                called = line.value if isinstance(line, ir.Assign) else None
-                if isinstance(called, ir.Expr) and called.op == "call" and called.args:
-                    hook = _callee(code, called.func)
-                    if isinstance(hook, FunctionType) and hook in RULES:
-                        kind = _type(code, called.args[0], state.args)
-                        answer = None if kind is None else _answer(_chosen(hook, kind))
-                        if answer is not None:
-                            meant = code._definitions[line.target.name]
-                            line.value = ir.Const(answer[0], line.loc, use_literal_type=False)
-                            meant[meant.index(called)] = line.value
+                asked = line.value if isinstance(line, ir.Assign) else None
+                answer = _folded(code, asked, state.args) if isinstance(asked, ir.Expr) else None
+                if answer is not None:
+                    meant = code._definitions[line.target.name]
+                    line.value = ir.Const(answer[0], line.loc, use_literal_type=False)
+                    meant[meant.index(asked)] = line.value
         return True
+
+
+def _folded(code: Any, asked: Any, given: Any) -> tuple[Any] | None:
+    """Return the value of an expression in a tuple, if the types of arguments decide it."""
+    if asked.op == "call" and asked.args:
+        hook = _callee(code, asked.func)
+        if isinstance(hook, FunctionType) and hook in RULES:
+            kind = _type(code, asked.args[0], given)
+            return None if kind is None else _answer(_chosen(hook, kind))
+    elif asked.op == "binop" and asked.fn in (operator.is_, operator.is_not):
+        kind, other = _type(code, asked.lhs, given), guard(get_definition, code, asked.rhs)
+        if kind is not None and isinstance(other, ir.Const) and other.value is None:
+            return (isinstance(kind, types.NoneType) == (asked.fn is operator.is_),)
+    return None
 
 
 def _callee(code: Any, called: Any) -> Any:
@@ -181,6 +191,10 @@ def _frozen(flags: Any) -> Flags:
     return _FLAGS[said]
 
 
+def _is_ours(module: str) -> bool:
+    return module.startswith("bankfull.")
+
+
 class Typing(typing.Context):
     """The compiler's knowledge of types, which remembers what it was asked.
 
@@ -202,6 +216,9 @@ class Typing(typing.Context):
         """Return the signature of a call."""
         if kws:
             return super().resolve_function_type(func, args, kws)
+        if isinstance(func, types.Dispatcher) and _is_ours(func.dispatcher.py_func.__module__):
+            # A number written in the source is like any other: one version of a function is enough.
+            args = tuple(map(types.unliteral, args))
         key = (id(func), *map(id, args))  # the compiler has every type once
         if key not in self._answers:
             made = super().resolve_function_type(func, args, kws)
@@ -368,7 +385,7 @@ class Pipeline(compiler.CompilerBase):
     def define_pipelines(self) -> list[Any]:
         """Return the passes: a few for our own functions, all for those of others."""
         manager = PassManager("bankfull")
-        if self.state.func_id.modname.startswith("bankfull."):
+        if _is_ours(self.state.func_id.modname):
             for one in (*_PASSES, Lowering, NoPythonBackend):
                 manager.add_pass(one, one.__name__)
         else:

@@ -219,7 +219,7 @@ def watch_join(
                 nearby = withsets.near_items(
                     watch.sets, watch, arrivals, bags, i, join, joins, side, near
                 )
-            if pair:
+            if watch.since is None or pair:
                 at = _watch_pair(
                     watch, arrivals, i, seq, join, out, count, at, streams, joins, combine,
                     near, nearby, feed,
