@@ -35,18 +35,24 @@ _OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "pipeline_class": Pipeli
 #: longer to compile, than most functions do.
 _UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
+#: Said, because what is not said is taken from whichever caller happens to be compiled first.
+_CALLED = {"forceinline": False}
+
 
 def kernel(function: Function) -> Function:
     """Compile ``function`` on first use, without the interpreter lock, cached between processes.
 
     No fast-math: ties and the order of additions are part of what the operator promises.
     """
-    return _compile(function)
+    return _compile(function, **_CALLED)
 
 
 def inner(function: Function) -> Function:
-    """Compile ``function`` like a kernel, for one that only kernels call."""
-    return _compile(function, **_UNWRAPPED)
+    """Compile ``function`` like a kernel, for one that only kernels call.
+
+    It is a function of its own, once: what is large and called from several places belongs here.
+    """
+    return _compile(function, **_CALLED, **_UNWRAPPED)
 
 
 def inlined(function: Function) -> Function:

@@ -239,9 +239,14 @@ class Library(JITCodeLibrary):
     level = 3
 
     def add_ir_module(self, module: Any) -> None:
-        """Take in a function; what an address leads to is changed by no other way."""
+        """Take in a function; what an address leads to (``passing.py``) changes in no other way.
+
+        Within a kernel it never changes. Where it is written down it does, so kernels are not made
+        part of what calls them.
+        """
         for function in module.functions:
             if not function.is_declaration and "alwaysinline" not in function.attributes:
+                function.attributes.add("noinline")
                 for one in function.args:
                     if isinstance(getattr(one.type, "pointee", None), BaseStructType):
                         one.add_attribute("noalias")
