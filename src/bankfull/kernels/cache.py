@@ -25,7 +25,7 @@ from bankfull.kernels import dependencies, folders
 from bankfull.kernels.pipeline import CodeOnDisk
 
 #: The modules that make code of a function.
-_COMPILED_BY = ("compiler", "lowering", "passing", "pipeline")
+_COMPILED_BY = ("compiler", "folding", "lowering", "passing", "pipeline")
 #: After so many newly compiled kernels a process looks again how large the folders are.
 _TIDY_EVERY = 64
 

@@ -44,7 +44,7 @@ def kernel(function: Function) -> Function:
 
     No fast-math: ties and the order of additions are part of what the operator promises.
     """
-    return _compile(function, **_CALLED)
+    return _compile(function, no_cfunc_wrapper=True, **_CALLED)
 
 
 def inner(function: Function) -> Function:
@@ -140,8 +140,8 @@ def only_where(flag: Callable[..., bool]) -> Callable[[Function], Function]:
 def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]:
     """Say what a hook does for policies of one type (a named tuple).
 
-    The compiler tells two named tuples apart by their names alone, so names must differ. Those of our
-    own policies are passed by address; a user's rules may take a tuple apart in whatever way.
+    The compiler tells two named tuples apart by their names alone, so names must differ. Those of
+    our own policies are passed by address; a user's rules may take a tuple apart in whatever way.
     """
     if kind.__module__.startswith("bankfull.policies.") and kind.__name__ not in _KINDS:
         by_address(kind)

@@ -21,7 +21,7 @@ _NUMBERS = (types.int64, types.uint64, types.float64, types.boolean)
 _POWERS = (operator.pow, operator.ipow)
 
 
-class Lower(lowering.Lower):  # type: ignore[misc]
+class Lower(lowering.Lower):
     """The compiler's own, but for elements of arrays and operators on numbers."""
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
@@ -60,7 +60,8 @@ class Lower(lowering.Lower):  # type: ignore[misc]
     def _address(self, array: Any, index: Any, signature: Any) -> Any:
         """Return where an element is, if the index has a whole number for every dimension."""
         kind, given = signature.args[:2]
-        numbers = given.types if isinstance(given, types.BaseTuple) else (given,)
+        many = isinstance(given, types.BaseTuple)
+        numbers = given.types if many else (given,)
         if (
             not isinstance(kind, types.Array)
             or self.context.enable_boundscheck
@@ -72,7 +73,7 @@ class Lower(lowering.Lower):  # type: ignore[misc]
         builder, model = self.builder, self.context.data_model_manager[kind]
         whole, place = self.loadvar(array.name), self._cast_var(index, given)
         places = [place]
-        if isinstance(given, types.BaseTuple):
+        if many:
             places = cgutils.unpack_tuple(builder, place, kind.ndim)
 
         def lengths(name: str) -> list[Any]:

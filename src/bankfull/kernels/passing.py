@@ -1,10 +1,10 @@
 """How large named tuples are passed between compiled functions: by address, not field by field.
 
-The memory of a join has a dozen arrays. The compiler passes an array as seven words or more, so every
-function that is given the memory had a hundred parameters, taken apart by whoever calls it and put
-together again inside: most of what was compiled, and of the time that it took
-(``docs/decisions/0027``). Within a function nothing changes: there a named tuple is the values of its
-fields.
+The memory of a join has a dozen arrays. The compiler passes an array as seven words or more, so
+every function that is given the memory had a hundred parameters, taken apart by whoever calls it
+and put together again inside: most of what was compiled (``docs/decisions/0027``). Here a named
+tuple is written down once, where Python calls a kernel, and from there on is its address. A field
+is read where it is used. Kernels read fields by name and do nothing else with such a tuple.
 """
 
 # The compiler has no types for what is overridden here.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, TypeVar
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.core.boxing import unbox_tuple
 from numba.core.datamodel.models import PrimitiveModel
@@ -37,7 +37,7 @@ def by_address(kind: Kind) -> Kind:
     return kind
 
 
-class Addressed(types.NamedTuple):  # type: ignore[misc]
+class Addressed(types.NamedTuple):
     """The type of a named tuple that is passed by address.
 
     Its name is part of the name of every function that it is passed to, and is looked up all the
@@ -56,7 +56,7 @@ class Addressed(types.NamedTuple):  # type: ignore[misc]
 
 
 @register_default(Addressed)
-class AddressedModel(PrimitiveModel):  # type: ignore[misc]
+class AddressedModel(PrimitiveModel):
     """Where the values of the fields lie."""
 
     def __init__(self, models: Any, kind: Addressed) -> None:

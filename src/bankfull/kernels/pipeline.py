@@ -7,8 +7,11 @@ the few kernels that call them. Here
 - an *inner* function (one without a way in from Python) stops at LLVM's intermediate code, of which
   only its own instructions are tidied up; what is optimised as a whole, and made into machine code,
   are kernels;
+- what the types of arguments decide is decided before anything is typed (``folding.py``);
 - passes that look for what our functions do not contain (closures, ``with``, array expressions,
   parallel loops) are left out; a user's policy may contain all of it and gets every pass;
+- what an operator gives for types is looked up once;
+- elements of arrays and named tuples become few instructions (``lowering.py``, ``passing.py``);
 - a function's options, part of the key under which the compiler remembers what an operator means,
   are hashed and compared once and not a hundred times a function.
 
@@ -21,19 +24,16 @@ The figures are in ``docs/decisions/0027``.
 from __future__ import annotations
 
 import ctypes
-import dis
 import gc
 import operator
-from types import FunctionType, ModuleType
 from typing import Any
 
 import llvmlite.binding as ll  # type: ignore[import-untyped]
-from llvmlite.ir import BaseStructType
-from numba.core import compiler, ir, types, typing
+from llvmlite.ir import BaseStructType  # type: ignore[import-untyped]
+from numba.core import compiler, types
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
-from numba.core.ir_utils import get_definition, guard
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import (
     AnnotateTypes,
     InlineOverloads,
@@ -44,6 +44,7 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
+from numba.core.typing.context import Context
 from numba.core.untyped_passes import (
     DeadBranchPrune,
     FixupArgs,
@@ -54,90 +55,8 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
-from bankfull.kernels.dependencies import RULES
+from bankfull.kernels.folding import ConstantHooks
 from bankfull.kernels.lowering import Lower
-
-
-@register_pass(mutates_CFG=False, analysis_only=False)
-class ConstantHooks(FunctionPass):
-    """Write the answers of hooks that only ever give one answer in the place of their calls.
-
-    Whether a policy wants something, whether there are sets: who asks gets an answer before types
-    are found, and the branch that is not taken is neither typed nor compiled.
-    """
-
-    _name = "bankfull_constant_hooks"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        """Replace calls of hooks, and comparisons with None."""
-        code = state.func_ir
-        for block in code.blocks.values():
-            for line in block.body:
-                asked = line.value if isinstance(line, ir.Assign) else None
-                answer = _folded(code, asked, state.args) if isinstance(asked, ir.Expr) else None
-                if answer is not None:
-                    meant = code._definitions[line.target.name]
-                    line.value = ir.Const(answer[0], line.loc, use_literal_type=False)
-                    meant[meant.index(asked)] = line.value
-        return True
-
-
-def _folded(code: Any, asked: Any, given: Any) -> tuple[Any] | None:
-    """Return the value of an expression in a tuple, if the types of arguments decide it."""
-    if asked.op == "call" and asked.args:
-        hook = _callee(code, asked.func)
-        if isinstance(hook, FunctionType) and hook in RULES:
-            kind = _type(code, asked.args[0], given)
-            return None if kind is None else _answer(_chosen(hook, kind))
-    elif asked.op == "binop" and asked.fn in (operator.is_, operator.is_not):
-        kind, other = _type(code, asked.lhs, given), guard(get_definition, code, asked.rhs)
-        if kind is not None and isinstance(other, ir.Const) and other.value is None:
-            return (isinstance(kind, types.NoneType) == (asked.fn is operator.is_),)
-    return None
-
-
-def _callee(code: Any, called: Any) -> Any:
-    """Return the function that a variable stands for, if that is certain."""
-    meant = guard(get_definition, code, called)
-    if isinstance(meant, ir.Global | ir.FreeVar):
-        return meant.value
-    if isinstance(meant, ir.Expr) and meant.op == "getattr":
-        module = _callee(code, meant.value)
-        return getattr(module, meant.attr, None) if isinstance(module, ModuleType) else None
-    return None
-
-
-def _type(code: Any, variable: Any, given: Any) -> Any:
-    """Return the type of an argument of a function, or of a field of one."""
-    meant = guard(get_definition, code, variable)
-    if isinstance(meant, ir.Arg):
-        return given[meant.index]
-    if isinstance(meant, ir.Expr) and meant.op == "getattr":
-        whole = _type(code, meant.value, given)
-        if isinstance(whole, types.NamedTuple) and meant.attr in whole.fields:
-            return whole.types[whole.fields.index(meant.attr)]
-    return None
-
-
-def _chosen(hook: Any, kind: Any) -> Any:
-    rule = RULES[hook].get(getattr(kind, "instance_class", None), hook.__wrapped__)
-    return getattr(rule, "py_func", rule)
-
-
-def _answer(rule: Any) -> tuple[Any] | None:
-    """Return what a function returns, if it does nothing but return a constant."""
-    if rule not in _ANSWERS:
-        done = [one for one in dis.get_instructions(rule) if one.opname not in ("RESUME", "NOP")]
-        names = [one.opname for one in done]
-        simple = names in (["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"])
-        _ANSWERS[rule] = (done[0].argval,) if simple else None
-    return _ANSWERS[rule]
-
-
-_ANSWERS: dict[Any, tuple[Any] | None] = {}
 
 #: What our own functions need, in the compiler's own order.
 _PASSES = (
@@ -195,7 +114,7 @@ def _is_ours(module: str) -> bool:
     return module.startswith("bankfull.")
 
 
-class Typing(typing.Context):
+class Typing(Context):
     """The compiler's knowledge of types, which remembers what it was asked.
 
     What an operator or a function gives for types is looked for among dozens of candidates, each
@@ -232,6 +151,10 @@ class Typing(typing.Context):
         return self.resolve_function_type(operator.setitem, (target, index, value), {})
 
 
+#: How the name of a function begins that Python calls and that calls a kernel.
+_WAY_IN = "_ZN7cpython"
+
+
 class Library(JITCodeLibrary):
     """The code of a kernel."""
 
@@ -242,11 +165,14 @@ class Library(JITCodeLibrary):
         """Take in a function; what an address leads to (``passing.py``) changes in no other way.
 
         Within a kernel it never changes. Where it is written down it does, so kernels are not made
-        part of what calls them.
+        part of what calls them. That is the way in from Python, which unpacks some sixty arrays
+        once for a thousand tuples: it is as large as the kernel, and is not optimised.
         """
         for function in module.functions:
             if not function.is_declaration and "alwaysinline" not in function.attributes:
                 function.attributes.add("noinline")
+                if function.name.startswith(_WAY_IN):
+                    function.attributes.add("optnone")
                 for one in function.args:
                     if isinstance(getattr(one.type, "pointee", None), BaseStructType):
                         one.add_attribute("noalias")
@@ -378,7 +304,7 @@ class Pipeline(compiler.CompilerBase):
         )
 
     def _compile_core(self) -> Any:
-        """Compile, without a search for unused objects: all that there are would be gone through."""
+        """Compile, without the search for unused objects, which goes through all that there are."""
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -395,9 +321,9 @@ class Pipeline(compiler.CompilerBase):
                 manager.add_pass(one, one.__name__)
         else:
             builder = compiler.DefaultPassBuilder
-            every = builder.define_nopython_pipeline(self.state).passes
-            manager.passes = [
-                (Lowering if one is NativeLowering else one, said) for one, said in every
-            ]
+            for one, said in builder.define_nopython_pipeline(self.state).passes:
+                manager.add_pass(Lowering if one is NativeLowering else one, said)
+                if one is RewriteSemanticConstants:
+                    manager.add_pass(ConstantHooks, ConstantHooks.__name__)
         manager.finalize()
         return [manager]

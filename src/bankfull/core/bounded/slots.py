@@ -253,5 +253,5 @@ class Slots:
         before = memory.codes
         self.memory = memory._replace(table=table, codes=codes, lists=lists, stats=stats)
         self.memory.now.keys_used = 0
-        if keep.size:  # not before the first tuple: who starts does not wait for this to be compiled
+        if keep.size:  # before the first tuple nobody waits for this to be compiled
             number_again(self.memory, keep, before)

@@ -85,7 +85,7 @@ def find_key(memory: Memory, code: np.uint64, join: int) -> Any:
 
 @kernel
 def number_again(memory: Memory, keep: Int64, codes: NDArray[np.uint64]) -> None:
-    """Fill an empty table with the keys ``0`` to ``keep.size`` of the old ``codes``; none are used."""
+    """Fill an empty table with the keys numbered ``0`` to ``keep.size``, of the old ``codes``."""
     for i in range(keep.size):
         _number(memory, codes[keep[i], 0], int(codes[keep[i], 1]))
 
