@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 #: What takes longest to compile, so that it is not the last to begin.
 _LONG = ("gain", "gdj")
 #: Rows of a stream: a policy then learns from the sample, and there are more keys than at first.
+#: The second is the same for all policies, so only the first of several has so many rows.
 _ROWS = 80
 
 
@@ -87,7 +88,11 @@ def compile_ahead(
     processes = min(processes or os.cpu_count() or 1, len(order))
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         try:
-            begun = {pool.submit(compile_now, one): one for one in order}
+            kinds = {one.on: one for one in reversed(order) if one.policy is not None}
+            begun = {}
+            for one in order:
+                rows = _ROWS if one is kinds.get(one.on) or one.policy in _LONG else 2
+                begun[pool.submit(compile_now, one, rows)] = one
             for done in as_completed(begun):
                 told(begun[done], done.result())
         except BaseException:
