@@ -86,7 +86,7 @@ def compile_all(what: str, most: int) -> None:
     on, names = what.split(":")
     before = 0.0
     for name in names.split(","):
-        compile_now(Kernels(on, None if name == "exact" else name))
+        compile_now(Kernels(on, None if name == "exact" else name), rows=2)
         now = time.process_time()
         many, distinct = sum(functions.times.values()), len(functions.times)
         print(f"{name} on {on}: {now - before:.1f} s, {many} compiled, {distinct} functions")

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: What takes longest to compile, so that it is not the last to begin.
 _LONG = ("gain", "gdj")
+#: Rows of a stream: a policy then learns from the sample, and there are more keys than at first.
+#: The second is the same for all policies, so only the first of several has so many rows.
+_ROWS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,11 @@ def compile_ahead(
     processes = min(processes or os.cpu_count() or 1, len(order))
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         try:
-            begun = {pool.submit(compile_now, one): one for one in order}
+            kinds = {one.on: one for one in reversed(order) if one.policy is not None}
+            begun = {}
+            for one in order:
+                rows = _ROWS if one is kinds.get(one.on) or one.policy in _LONG else 2
+                begun[pool.submit(compile_now, one, rows)] = one
             for done in as_completed(begun):
                 told(begun[done], done.result())
         except BaseException:
@@ -97,15 +104,18 @@ def compile_ahead(
             raise
 
 
-def compile_now(wanted: Kernels) -> float:
-    """Compile kernels in this process, or find them on disk; return the seconds that it took."""
+def compile_now(wanted: Kernels, rows: int = _ROWS) -> float:
+    """Compile kernels in this process, or find them on disk; return the seconds that it took.
+
+    Two ``rows`` compile what the first result needs, and nothing that policies need later.
+    """
     began = time.perf_counter()
     if wanted.compares:
         _compare(wanted.on, wanted.policy)
     elif wanted.on == "keys":
-        _join_keys(wanted.policy)
+        _join_keys(wanted.policy, rows)
     else:
-        _join_sets(wanted.policy)
+        _join_sets(wanted.policy, rows)
     return time.perf_counter() - began
 
 
@@ -123,25 +133,26 @@ def _compare(on: str, policy: str | None) -> None:
         _join([table] * 2, None, overload=overload, **options)
 
 
-def _join_keys(policy: str | None) -> None:
+def _join_keys(policy: str | None, rows: int) -> None:
     import pyarrow as pa
 
-    table = pa.table({"t": [1, 2], "k": [1, 1], "s": ["x", "x"]})
     if policy is not None:
-        _join([table] * 2, policy, on="k")
+        every = pa.table({"t": range(rows), "k": range(rows)})
+        _join([_in_two(every)] * 2, policy, on="k")
         return
+    table = pa.table({"t": [1, 2], "k": [1, 1], "s": ["x", "x"]})
     from bankfull.core.codes.keys import spread
     from bankfull.core.intake.content import row_codes
 
     for on in ("k", "s", ["k", "s"]):
         _join([table] * 2, None, on=on)
     _join([table] * 3, None, on="k")
-    rows = table.to_batches()[0]
-    row_codes(rows)  # this and the next are what Spark's workers need besides
-    spread([rows.column(1)], (pa.int64(),), 2)
+    batch = table.to_batches()[0]
+    row_codes(batch)  # this and the next are what Spark's workers need besides
+    spread([batch.column(1)], (pa.int64(),), 2)
 
 
-def _join_sets(policy: str | None) -> None:
+def _join_sets(policy: str | None, rows: int) -> None:
     import pyarrow as pa
 
     import bankfull as bf
@@ -149,10 +160,18 @@ def _join_sets(policy: str | None) -> None:
     numbers, words = (pa.table({"t": [1, 2], "k": [items] * 2}) for items in ([1, 2], ["x", "y"]))
     on = bf.overlap("k", at_least=2)
     if policy is not None:
-        _join([numbers] * 2, policy, on=on)
+        every = pa.table({"t": range(rows), "k": [[item, item + 1] for item in range(rows)]})
+        _join([_in_two(every)] * 2, policy, on=on)
         return
     for table, search in ((numbers, "inverted"), (numbers, "identifier"), (words, "scan")):
         _join([table] * 2, None, on=on, search=search)
+
+
+def _in_two(table: Any) -> Any:
+    """Return a table of two batches: at the second there are more keys than there is room for."""
+    import pyarrow as pa
+
+    return pa.concat_tables([table.slice(0, 2), table.slice(2)])
 
 
 def _join(tables: Sequence[Any], policy: str | None, **options: Any) -> None:

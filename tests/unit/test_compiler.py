@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
-from bankfull.kernels import cache, compiler
+from bankfull.kernels import cache, compiler, dependencies
+from bankfull.kernels.passing import by_address
 
 compiled_only = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="compiler off"
@@ -86,6 +88,13 @@ def total(policy, number):
     return helper.scaled(number) + helper.worth(policy, number)
 """,
 }
+SECOND = """
+from bankfull.kernels.compiler import kernel
+from . import helper, rules
+@kernel
+def product(policy, number):
+    return helper.scaled(number) * helper.worth(policy, number)
+"""
 CHANGES = [
     ("numbers.py", "10", "20"),
     ("helper.py", "FACTOR * number", "FACTOR * number + 1"),
@@ -142,6 +151,155 @@ def test_signatures_share_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert double(0.25) == 0.5
     assert len(list(tmp_path.rglob("*.nb?"))) == 4
     assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def _digest_of(kernel: Any) -> str:
+    return cache._digest(kernel.py_func, kernel.signatures[0])
+
+
+@compiled_only
+def test_how_kernels_are_compiled_is_part_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change of the compiler's passes, or of a function's options, gives new machine code."""
+    monkeypatch.setattr(cache, "FOLDER", "")
+    double: Any = compiler.kernel(lambda number: number * 2)
+    assert double(2) == 4
+    names, read = {_digest_of(double)}, cache.pkgutil.get_data
+    for changed in cache._COMPILED_BY:
+
+        def other(package: str, name: str, changed: str = changed) -> Any:
+            return b"other" if name == f"{changed}.py" else read(package, name)
+
+        monkeypatch.setattr(cache.pkgutil, "get_data", other)
+        cache._machinery.cache_clear()
+        names.add(_digest_of(double))
+    cache._machinery.cache_clear()
+    assert len(names) == 1 + len(cache._COMPILED_BY)
+
+    def helper(number: int) -> int:
+        return number + 1
+
+    def calling(called: Any) -> Any:
+        return lambda number: called(number)
+
+    found = set()
+    for how in (compiler.inner, compiler.inlined):
+        found.add(dependencies.digest(how(helper), []))
+        found.add(dependencies.digest(calling(how(helper)), []))
+    assert len(found) == 4
+
+
+class Ends(NamedTuple):
+    """What is not there in some calls."""
+
+    first: Any
+    last: Any
+
+
+@compiled_only
+def test_tuples_by_address_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled and not: arrays of any layout, negative indices, a tuple in a tuple, None."""
+    monkeypatch.setattr(cache, "FOLDER", "")
+    monkeypatch.setattr(compiler, "_KINDS", {})
+    by_address(Ends)
+
+    def at(ends: Any, row: int, column: int) -> Any:
+        return ends.first[row, column] + ends.first[row][column]
+
+    def total(ends: Any, row: int) -> Any:
+        if ends.last is None:
+            return at(ends, row, 0) * 2.0
+        ends.last.first[row] += at(ends, row, -1)
+        return ends.last.first[row] + ends.last.first[-1]
+
+    plain_at = at
+    table = np.arange(12.0).reshape(3, 4)
+    for array in (table, np.asfortranarray(table), table[:, ::2], table[::-1]):
+        for last in (None, Ends(np.arange(3.0), None)):
+            for row in (0, 2, -1):
+                at = plain_at
+                again = None if last is None else Ends(last.first.copy(), None)
+                expected = total(Ends(array, again), row)
+                at = compiler.inner(plain_at)
+                given = None if last is None else Ends(last.first.copy(), None)
+                kernel: Any = compiler.kernel(total)
+                assert kernel(Ends(array, given), row) == expected
+                if given is not None and again is not None:
+                    assert given.first.tolist() == again.first.tolist()
+
+
+@compiled_only
+def test_what_a_policy_does_not_want_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A branch that a hook's constant answer closes is not even typed: this one could not be."""
+    monkeypatch.setattr(cache, "FOLDER", "")
+
+    @compiler.hook
+    def wants(state: Any) -> bool:
+        return False
+
+    def loop(state: Any, number: int) -> int:
+        if wants(state):
+            return number + "no number"  # type: ignore[operator]
+        return number + 1
+
+    loop.__module__ = "bankfull.kernels.example"
+    kernel: Any = compiler.kernel(loop)
+    assert kernel(Ends(1, 2), 3) == 4
+
+
+@compiled_only
+def test_inner_functions_stay_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if what calls them first becomes part of its own caller."""
+    monkeypatch.setattr(cache, "FOLDER", "")
+
+    def once(number: int) -> int:
+        return number + 1
+
+    inner = compiler.inner(once)
+
+    def twice(number: int) -> int:
+        return inner(inner(number))
+
+    inlined = compiler.inlined(twice)
+    kernel: Any = compiler.kernel(lambda number: inlined(number))
+    assert kernel(1) == 3
+    options: Any = inner
+    (made,) = options.overloads.values()
+    assert "noinline" in made.library.get_llvm_str()
+    assert "alwaysinline" not in made.library.get_llvm_str()
+
+
+@compiled_only
+def test_inner_functions_are_found_on_disk(tmp_path: Path) -> None:
+    """Another kernel of another process uses what the first has compiled on the way."""
+    tmp_path.chmod(0o700)
+    for name, text in PACKAGE.items():
+        (tmp_path / "somewhere").mkdir(exist_ok=True)
+        (tmp_path / "somewhere" / name).write_text(text)
+    (tmp_path / "somewhere" / "second.py").write_text(SECOND)
+    asked = (
+        "from numba.core import event\n"
+        "with event.install_recorder('numba:compile') as made:\n"
+        "    from somewhere import loop, second, state\n"
+        "    found = {name}(state.Mine(3), 7)\n"
+        "names = [e.data['dispatcher'].py_func.__name__ for _, e in made.buffer if e.is_start]\n"
+        "print(found, sorted(names))"
+    )
+
+    def answer(name: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", asked.replace("{name}", name)],
+            cwd=tmp_path,
+            env={**os.environ, "BANKFULL_CACHE_DIR": str(tmp_path / "kept")},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert answer("loop.total") == "80 ['_worth', 'scaled', 'total']"
+    assert answer("second.product") == "700 ['_worth', 'product']"
+    assert answer("second.product") == "700 []"
+    assert answer("loop.total") == "80 []"
 
 
 def _look(*, code: str = "", **environment: str) -> Path:

@@ -42,7 +42,7 @@ def warm(
     """Compile kernels ahead of time, so that no join has to wait for its own.
 
     Joins run in kernels that are compiled for this machine on their first use: seconds for an
-    exact join, half a minute and more for a policy. They are kept on disk and found there by every
+    exact join, ten seconds and more for a policy. They are kept on disk and found there by every
     process of the same user, also by Spark's workers on this machine. Without arguments everything
     is compiled, on all cores: exact joins, and every policy on keys and on sets.
 

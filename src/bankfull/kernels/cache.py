@@ -10,7 +10,10 @@ made from (``dependencies.py``, ``docs/decisions/0003``).
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
+import pkgutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,8 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from bankfull.kernels import dependencies, folders
 from bankfull.kernels.pipeline import CodeOnDisk
 
+#: The modules that make code of a function.
+_COMPILED_BY = ("compiler", "folding", "lowering", "passing", "pipeline")
 #: After so many newly compiled kernels a process looks again how large the folders are.
 _TIDY_EVERY = 64
 
@@ -73,8 +78,19 @@ def cache_folder() -> str:
 
 def _digest(function: Callable[..., Any], signature: Any) -> str:
     digest = hashlib.blake2b(str(signature).encode(), digest_size=8)
+    digest.update(_machinery())
     digest.update(dependencies.digest(function, _kinds(signature)).encode())
     return digest.hexdigest()
+
+
+@functools.cache
+def _machinery() -> bytes:
+    """Return a digest of how functions are compiled, which their own code says nothing of."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name in _COMPILED_BY:
+        with contextlib.suppress(OSError):  # installed without sources: they do not change
+            digest.update(pkgutil.get_data("bankfull.kernels", f"{name}.py") or b"")
+    return digest.digest()
 
 
 def _kinds(given: Any) -> Iterator[type]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bankfull.errors import BankfullError
 from bankfull.kernels import cache
 from bankfull.kernels.dependencies import RULES
+from bankfull.kernels.passing import by_address
 from bankfull.kernels.pipeline import Pipeline
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -34,18 +35,24 @@ _OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "pipeline_class": Pipeli
 #: longer to compile, than most functions do.
 _UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
+#: Said, because what is not said is taken from whichever caller happens to be compiled first.
+_CALLED = {"forceinline": False}
+
 
 def kernel(function: Function) -> Function:
     """Compile ``function`` on first use, without the interpreter lock, cached between processes.
 
     No fast-math: ties and the order of additions are part of what the operator promises.
     """
-    return _compile(function)
+    return _compile(function, no_cfunc_wrapper=True, **_CALLED)
 
 
 def inner(function: Function) -> Function:
-    """Compile ``function`` like a kernel, for one that only kernels call."""
-    return _compile(function, **_UNWRAPPED)
+    """Compile ``function`` like a kernel, for one that only kernels call.
+
+    It is a function of its own, once: what is large and called from several places belongs here.
+    """
+    return _compile(function, **_CALLED, **_UNWRAPPED)
 
 
 def inlined(function: Function) -> Function:
@@ -133,8 +140,11 @@ def only_where(flag: Callable[..., bool]) -> Callable[[Function], Function]:
 def rule(stub: Callable[..., Any], kind: type) -> Callable[[Function], Function]:
     """Say what a hook does for policies of one type (a named tuple).
 
-    The compiler tells two named tuples apart by their names alone, so names must differ.
+    The compiler tells two named tuples apart by their names alone, so names must differ. Those of
+    our own policies are passed by address; a user's rules may take a tuple apart in whatever way.
     """
+    if kind.__module__.startswith("bankfull.policies.") and kind.__name__ not in _KINDS:
+        by_address(kind)
     other = _KINDS.setdefault(kind.__name__, kind)
     if (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
         raise BankfullError(

@@ -40,10 +40,11 @@ def digest(function: Callable[..., Any], kinds: Iterable[type]) -> str:
         if id(thing) in visited:
             continue
         visited.add(id(thing))
+        options = _options(thing)
         thing = getattr(thing, "py_func", thing)
         if isinstance(thing, FunctionType):
             said, reached = _read(thing)
-            seen.append((f"{thing.__module__}.{thing.__qualname__}", said))
+            seen.append((f"{thing.__module__}.{thing.__qualname__}", said + options))
             left += reached
             rules = RULES.get(thing, {})
             left += [rules[kind] for kind in types if kind in rules]
@@ -53,6 +54,12 @@ def digest(function: Callable[..., Any], kinds: Iterable[type]) -> str:
     for name, said in sorted(seen):
         made.update(name.encode() + b"\0" + said)
     return made.hexdigest()
+
+
+def _options(thing: Any) -> bytes:
+    """Return how a function is compiled, if it is one that is."""
+    given = getattr(thing, "targetoptions", {})
+    return repr(sorted((name, value) for name, value in given.items() if value is True)).encode()
 
 
 def _read(function: FunctionType) -> tuple[bytes, list[Any]]:

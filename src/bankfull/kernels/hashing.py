@@ -24,7 +24,7 @@ _BYTE = np.uint64(8)
 NULL_CODE = np.uint64(0x7FB5D329728EA185)
 
 
-@kernel
+@inlined
 def mix(word: np.uint64) -> np.uint64:
     """Spread the bits of one word; one to one, so distinct words stay distinct."""
     word ^= word >> _HALF

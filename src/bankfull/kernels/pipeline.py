@@ -7,8 +7,11 @@ the few kernels that call them. Here
 - an *inner* function (one without a way in from Python) stops at LLVM's intermediate code, of which
   only its own instructions are tidied up; what is optimised as a whole, and made into machine code,
   are kernels;
+- what the types of arguments decide is decided before anything is typed (``folding.py``);
 - passes that look for what our functions do not contain (closures, ``with``, array expressions,
   parallel loops) are left out; a user's policy may contain all of it and gets every pass;
+- what an operator gives for types is looked up once;
+- elements of arrays and named tuples become few instructions (``lowering.py``, ``passing.py``);
 - a function's options, part of the key under which the compiler remembers what an operator means,
   are hashed and compared once and not a hundred times a function.
 
@@ -21,10 +24,13 @@ The figures are in ``docs/decisions/0027``.
 from __future__ import annotations
 
 import ctypes
+import gc
+import operator
 from typing import Any
 
 import llvmlite.binding as ll  # type: ignore[import-untyped]
-from numba.core import compiler
+from llvmlite.ir import BaseStructType  # type: ignore[import-untyped]
+from numba.core import compiler, types
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import PassManager, register_pass
@@ -38,6 +44,7 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
+from numba.core.typing.context import Context
 from numba.core.untyped_passes import (
     DeadBranchPrune,
     FixupArgs,
@@ -48,12 +55,16 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
+from bankfull.kernels.folding import ConstantHooks
+from bankfull.kernels.lowering import Lower
+
 #: What our own functions need, in the compiler's own order.
 _PASSES = (
     TranslateByteCode,
     FixupArgs,
     IRProcessing,
     RewriteSemanticConstants,
+    ConstantHooks,
     DeadBranchPrune,
     GenericRewrites,
     ReconstructSSA,
@@ -99,11 +110,73 @@ def _frozen(flags: Any) -> Flags:
     return _FLAGS[said]
 
 
+def _is_ours(module: str) -> bool:
+    return module.startswith("bankfull.")
+
+
+class Typing(Context):
+    """The compiler's knowledge of types, which remembers what it was asked.
+
+    What an operator or a function gives for types is looked for among dozens of candidates, each
+    of which may be tried twice, and every time anew.
+    """
+
+    _answers: dict[Any, tuple[Any, ...]]
+
+    @classmethod
+    def over(cls, context: Any) -> Typing:
+        """Return one that shares everything with a context."""
+        made = cls.__new__(cls)
+        made.__dict__ = context.__dict__
+        made.__dict__.setdefault("_answers", {})
+        return made
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call."""
+        if kws:
+            return super().resolve_function_type(func, args, kws)
+        if isinstance(func, types.Dispatcher) and _is_ours(func.dispatcher.py_func.__module__):
+            # A number written in the source is like any other: one version of a function is enough.
+            args = tuple(map(types.unliteral, args))
+        key = (id(func), *map(id, args))  # the compiler has every type once
+        if key not in self._answers:
+            made = super().resolve_function_type(func, args, kws)
+            if made is None:
+                return None
+            self._answers[key] = (made, func, args)  # so that no other gets their identities
+        return self._answers[key][0]
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """Return the signature of an assignment to an element."""
+        return self.resolve_function_type(operator.setitem, (target, index, value), {})
+
+
+#: How the name of a function begins that Python calls and that calls a kernel.
+_WAY_IN = "_ZN7cpython"
+
+
 class Library(JITCodeLibrary):
     """The code of a kernel."""
 
     #: How hard each function alone is worked on, before all are linked and optimised together.
     level = 3
+
+    def add_ir_module(self, module: Any) -> None:
+        """Take in a function; what an address leads to (``passing.py``) changes in no other way.
+
+        Within a kernel it never changes. Where it is written down it does, so kernels are not made
+        part of what calls them. That is the way in from Python, which unpacks some sixty arrays
+        once for a thousand tuples: it is as large as the kernel, and is not optimised.
+        """
+        for function in module.functions:
+            if not function.is_declaration and "alwaysinline" not in function.attributes:
+                function.attributes.add("noinline")
+                if function.name.startswith(_WAY_IN):
+                    function.attributes.add("optnone")
+                for one in function.args:
+                    if isinstance(getattr(one.type, "pointee", None), BaseStructType):
+                        one.add_attribute("noalias")
+        super().add_ir_module(module)
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -200,6 +273,11 @@ class Lowering(NativeLowering):
 
     _name = "bankfull_lowering"
 
+    @property
+    def lowering_class(self) -> Any:
+        """What lowers."""
+        return Lower
+
     def run_pass(self, state: Any) -> bool:
         """Lower."""
         kind = InnerLibrary if state.flags.no_cpython_wrapper else Library
@@ -221,19 +299,31 @@ class Pipeline(compiler.CompilerBase):
         flags: Any,
         locals: Any,
     ) -> None:
-        super().__init__(typingctx, targetctx, library, args, return_type, _frozen(flags), locals)
+        super().__init__(
+            Typing.over(typingctx), targetctx, library, args, return_type, _frozen(flags), locals
+        )
+
+    def _compile_core(self) -> Any:
+        """Compile, without the search for unused objects, which goes through all that there are."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return super()._compile_core()
+        finally:
+            if collects:
+                gc.enable()
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes: a few for our own functions, all for those of others."""
         manager = PassManager("bankfull")
-        if self.state.func_id.modname.startswith("bankfull."):
+        if _is_ours(self.state.func_id.modname):
             for one in (*_PASSES, Lowering, NoPythonBackend):
                 manager.add_pass(one, one.__name__)
         else:
             builder = compiler.DefaultPassBuilder
-            every = builder.define_nopython_pipeline(self.state).passes
-            manager.passes = [
-                (Lowering if one is NativeLowering else one, said) for one, said in every
-            ]
+            for one, said in builder.define_nopython_pipeline(self.state).passes:
+                manager.add_pass(Lowering if one is NativeLowering else one, said)
+                if one is RewriteSemanticConstants:
+                    manager.add_pass(ConstantHooks, ConstantHooks.__name__)
         manager.finalize()
         return [manager]

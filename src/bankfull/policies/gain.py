@@ -243,7 +243,7 @@ def _slice(policy: GainState, memory: Memory, slot: int) -> int:
     return slice_of(lived / policy.scale) if policy.scale > 0.0 else 0
 
 
-@inlined
+@inner
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)

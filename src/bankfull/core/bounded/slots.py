@@ -253,4 +253,6 @@ class Slots:
             memory.sets.posts.key = renumbered[memory.sets.posts.key]
         before = memory.codes
         self.memory = memory._replace(table=table, codes=codes, lists=lists, stats=stats)
-        number_again(self.memory, keep, before)
+        self.memory.now.keys_used = 0
+        if keep.size:  # before the first tuple nobody waits for this to be compiled
+            number_again(self.memory, keep, before)

@@ -131,7 +131,7 @@ def new_watch(plan: Plan, sets: m.SlotSets | None, budget: int) -> k.Watch | Non
     return k.Watch(
         records(0, KEPT),
         records((0, joins), CHAIN),
-        np.zeros((0, joins if wide else 0, MEMBERS, 2)),
+        np.zeros((0, joins, MEMBERS, 2)) if wide else None,
         np.zeros((0, joins), np.uint64),
         _lists(joins, most),
         np.zeros(len(plan.streams), np.int64),
@@ -180,7 +180,7 @@ def _with_slots(watch: k.Watch, slots: int) -> k.Watch:
     return watch._replace(
         kept=kept,
         chains=longer(watch.chains, slots),
-        since=longer(watch.since, slots),
+        since=None if watch.since is None else longer(watch.since, slots),
         codes=longer(watch.codes, slots),
         sets=sets,
     )

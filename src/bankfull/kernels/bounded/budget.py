@@ -19,6 +19,7 @@ from bankfull.kernels.bounded.memory import (
 )
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, kernel, only_where
 from bankfull.kernels.hashing import draw
+from bankfull.kernels.passing import by_address
 
 #: Tuples after which shares and chances follow the streams' rates anew.
 PERIOD = 1024
@@ -26,6 +27,7 @@ PERIOD = 1024
 _DEVIATIONS = 2.0
 
 
+@by_address
 class Rules(NamedTuple):
     """What holds for every tuple, and what follows from the streams' rates.
 
@@ -167,13 +169,14 @@ def _quota(whole: int, weights: Float64, total: float, i: int) -> float:
     return whole * (weights[i] / total)  # type: ignore[no-any-return]
 
 
-@kernel
+@inner
 def share_out(whole: int, weights: Float64, least: int, buffers: Records) -> None:
     """Divide ``whole`` among the buffers by weight, all of it, at least ``least`` to each.
 
     A buffer whose part would be smaller gets the least, and the others divide what is left. Parts
     are rounded down, and what that leaves goes to the largest remainders (Hamilton's method), so
-    that capacities add up to ``whole``: there are only so many slots.
+    that capacities add up to ``whole``: there are only so many slots. Called from Python it runs as
+    Python: a handful of buffers, before the first tuple, is not worth compiling for.
     """
     count = buffers.shape[0]
     heaviest = 0

@@ -86,7 +86,6 @@ def find_key(memory: Memory, code: np.uint64, join: int) -> Any:
 @kernel
 def number_again(memory: Memory, keep: Int64, codes: NDArray[np.uint64]) -> None:
     """Fill an empty table with the keys numbered ``0`` to ``keep.size``, of the old ``codes``."""
-    memory.now.keys_used = 0
     for i in range(keep.size):
         _number(memory, codes[keep[i], 0], int(codes[keep[i], 1]))
 

@@ -14,9 +14,11 @@ from bankfull.kernels.bounded.memory import (
 )
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner
 from bankfull.kernels.importance import worth_of
+from bankfull.kernels.passing import by_address
 from bankfull.kernels.predicates import has_stayed
 
 
+@by_address
 class Arrivals(NamedTuple):
     """New tuples of all streams in canonical order. ``codes`` and ``keyed`` have a row a join.
 
@@ -34,6 +36,7 @@ class Arrivals(NamedTuple):
     copies: Int64
 
 
+@by_address
 class Output(NamedTuple):
     """Room for results: the join, of every member row, slot and canonical number, time, worth.
 

@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import withsets
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner
+from bankfull.kernels.passing import by_address
 
 NONE = -1
 
 
+@by_address
 class SlotSets(NamedTuple):
     """What joins on sets need: postings, their weights, room for a search, thresholds.
 
@@ -47,6 +49,7 @@ class SlotSets(NamedTuple):
     leaps: Any
 
 
+@by_address
 class Memory(NamedTuple):
     """Everything that is stored and remembered; see the module's text and ``records.py``."""
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, inlined, kernel
+from bankfull.kernels.compiler import Int64, inlined, inner
 from bankfull.kernels.hashing import mix
 
 #: Counters of a key, and counters for every arrival before all are halved.
@@ -40,13 +40,13 @@ def _least(sketch: NDArray[np.uint8], stream: int, mixed: np.uint64) -> Any:
     return least
 
 
-@kernel
+@inner
 def seen(sketch: NDArray[np.uint8], stream: int, code: np.uint64) -> float:
     """Return how often a key came on a stream, about."""
     return float(_least(sketch, stream, mix(code)))
 
 
-@kernel
+@inner
 def add(sketch: NDArray[np.uint8], added: Int64, stream: int, code: np.uint64) -> None:
     """Count an arrival; ``added`` is how many there were since counts were halved."""
     mixed = mix(code)

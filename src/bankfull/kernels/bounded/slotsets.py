@@ -24,10 +24,12 @@ from bankfull.kernels.bounded.keys import key_number
 from bankfull.kernels.bounded.matches import Output, in_window, place_of, write
 from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets
 from bankfull.kernels.compiler import Float64, Int64, Records, hook, inlined, inner, rule
+from bankfull.kernels.passing import by_address
 from bankfull.kernels.predicates import CONTAINS, EQUAL
 from bankfull.kernels.probes import sets as probe
 
 
+@by_address
 class Bags(NamedTuple):
     """The sets of arrivals: tuple i has ``sizes[join, i]`` items from ``starts[join, i]`` on.
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner, kernel, rule
 from bankfull.kernels.hashing import mix
+from bankfull.kernels.passing import by_address
 from bankfull.kernels.probes import sets as probe
 
 #: ``sizes`` of a tuple whose set is null: stored, never found.
@@ -28,6 +29,7 @@ NO_SET = -1
 TIME_ORDERED, IDENTIFIER_ORDERED, SCAN = 0, 1, 2
 
 
+@by_address
 class StoredSets(NamedTuple):
     """The stored tuples of one stream.
 
@@ -42,6 +44,7 @@ class StoredSets(NamedTuple):
     weights: Float64
 
 
+@by_address
 class Lists(NamedTuple):
     """Item to tuples. Item k owns ``entries[origin[k]:room[k]]``, in use from begin to stop.
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels.compiler import Float64, Records, inlined
+from bankfull.kernels.passing import by_address
 
 #: Slices of the window: eight of a 128th, six of a 32nd, twelve of a sixteenth.
 AGES = 26
@@ -24,6 +25,7 @@ PARTNERS = 3
 RING = 1024
 
 
+@by_address
 class Feed(NamedTuple):
     """Where meetings are counted: ``found[stream, age, partners]``.
 

@@ -24,6 +24,7 @@ from bankfull.kernels.bounded.slotsets import (
 )
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
 from bankfull.kernels.hashing import GOLDEN
+from bankfull.kernels.passing import by_address
 from bankfull.kernels.probes import sets as probe
 from bankfull.kernels.recall.sample import (
     Watch,
@@ -34,6 +35,7 @@ from bankfull.kernels.recall.sample import (
 ITEMS = 8
 
 
+@by_address
 class KeptSets(NamedTuple):
     """Postings of kept tuples; ``heads`` has of each, for every join, its first one and how many.
 

@@ -24,6 +24,7 @@ from bankfull.kernels.bounded.matches import Arrivals
 from bankfull.kernels.bounded.memory import NONE, has_left
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner
 from bankfull.kernels.hashing import GOLDEN
+from bankfull.kernels.passing import by_address
 from bankfull.kernels.predicates import EQUAL, has_stayed
 
 #: Rows of ``totals``: results, their importance, and recent results.
@@ -32,18 +33,19 @@ RESULTS, WORTH, RECENT = range(3)
 _APART = -2
 
 
+@by_address
 class Watch(NamedTuple):
     """The tuples kept aside, and what they have shown so far. ``chance`` is that of a newcomer.
 
     ``chains[kept, join]`` are neighbours of the same bucket; ``since[kept, join, member]``, where a
-    join has more than two members: tuples that came since with the same key, and the importance of
-    one of them. ``came``: tuples of each stream so far. ``sets`` holds their sets
+    join has more than two members (otherwise None): tuples that came since with the same key, and
+    the importance of one of them. ``came``: tuples of each stream so far. ``sets`` holds their sets
     (``keptsets.py``), or None where the query has none.
     """
 
     kept: Records
     chains: Records
-    since: Float64
+    since: Float64 | None
     codes: NDArray[np.uint64]
     buckets: Int64
     came: Int64
@@ -138,7 +140,8 @@ def keep(
     watch.kept[kept].nth, watch.kept[kept].had = watch.came[s], had
     for row in range(2):
         watch.kept[kept].missed[row] = 0.0
-    watch.since[kept] = 0.0
+    if watch.since is not None:
+        watch.since[kept] = 0.0
     watch.kept[kept].importance = arrivals.importance[i]
     watch.kept[kept].chance, watch.kept[kept].draw = watch.chance[0], drawn
     for join in range(watch.codes.shape[1]):

@@ -140,14 +140,15 @@ def _should_make(
     streams: Records, joins: Records, combine: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Return how many results with a kept tuple as the oldest an arrival makes, and their worth."""
+    since: Any = watch.since
     results, low, high, total, product, weighed = 1.0, np.inf, -np.inf, 0.0, 1.0, 0
     for member in range(joins[join].width):
         s, each = joins[join].members[member], worth
         if s == watch.kept[kept].stream:
             each = watch.kept[kept].importance
         elif member != own:
-            results *= watch.since[kept, join, member, 0]
-            each = watch.since[kept, join, member, 1]
+            results *= since[kept, join, member, 0]
+            each = since[kept, join, member, 1]
         if streams[s].weighed:
             low, high = min(low, each), max(high, each)
             total += each
@@ -165,6 +166,7 @@ def _watch_many(
     """See what an arrival has missed in a join of more than two; see :func:`_watch_pair`."""
     width = joins[join].width
     own: Any = np.int64(0)
+    counted: Any = watch.since
     for member in range(width):
         if joins[join].members[member] == arrivals.streams[i]:
             own = member
@@ -194,7 +196,7 @@ def _watch_many(
             count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         if results > made[place, 0]:
             _lose(watch, kept, results - made[place, 0], worth - made[place, 1], guessed)
-        since = watch.since[kept, join, own]
+        since = counted[kept, join, own]
         since[0] += 1.0
         drawn = number(arrivals, i, seq) + watch.kept[kept].seq
         if draw(seed + _OWN_DRAWS + 1 + join, drawn) * since[0] < 1.0:
@@ -231,7 +233,7 @@ def watch_join(
                 nearby = withsets.near_items(
                     watch.sets, watch, arrivals, bags, i, join, joins, side, near
                 )
-            if pair:
+            if watch.since is None or pair:
                 at = _watch_pair(
                     watch, arrivals, i, seq, join, out, count, at, streams, joins, combine,
                     near, nearby, feed, selections,
