@@ -332,16 +332,18 @@ def test_comparing_within_memory(algorithm: str) -> None:
 @pytest.mark.uncompiled
 def test_a_clock_within_memory() -> None:
     """What a runtime tells is part of the state: who is restarted after it decides the same."""
+    skipped = 0
     for seed in range(2 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 6):
         world = World(seed, ("auto", "rate")[seed % 2], "fifo")
         world.kind, world.search, world.names = "keys", "auto", "ab"
         world.weighed, world.told = world.weighed[:2], (0.2, 0.5, 0.9, 1.5)
-        found, ledger, state = run(world, 1.0, random.Random(seed))
+        found, ledger, _ = run(world, 1.0, random.Random(seed))
         assert set(found) <= set(exact(world)), seed
-        assert (comparing_of(state).part < 1.0).any(), seed
+        skipped += sum(join.skipped for join in ledger.joins.values())
         again, same, _ = run(world, 1.0, random.Random(seed), restarts=True)
         assert again == found, seed
         assert same.as_dict() == ledger.as_dict(), seed
+    assert skipped > 100
 
 
 @pytest.mark.uncompiled

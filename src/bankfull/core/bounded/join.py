@@ -101,6 +101,8 @@ class BoundedJoin(Stage):
         self.share_until = np.array([-NEVER], np.int64)
         #: What is compared, where there is not time for all that is stored.
         self.comparing = None if plan.compare is None else SlotComparing(plan)
+        #: What the tuples that are being processed are compared with; None: with everything.
+        self.selections: Any = None
         if plan.operators > 1:
             self.shares = Shares(share_period(plan), plan.operators, least_part(self.shed.unbiased))
             self._resize(self.shares.at(-NEVER))
@@ -149,13 +151,15 @@ class BoundedJoin(Stage):
         while len(self.work.left):
             self._follow_share()
             before, work, room = self.work.next, self.work, self.room
-            until, selections = self._plan_ahead()
-            stop = self._piece_end(before, until)
+            until = self._plan_ahead()
+            stop = self._piece_end(before)
+            if until < NEVER:  # a plan of comparisons ends before this time
+                stop = before + int(np.searchsorted(work.arrivals.times[before:stop], until))
             self._make_room(before, stop)
             room.compared[0] = 0
             work.next, count, why = shed_join(
-                work.arrivals, work.bags, self.memory, self.policy, self.rules, selections, room,
-                before, stop,
+                work.arrivals, work.bags, self.memory, self.policy, self.rules, self.selections,
+                room, before, stop,
             )  # fmt: skip
             assert why != SLOTS_FULL, "there is a slot for every tuple of the budget, and one more"
             if why == KEYS_FULL:
@@ -167,7 +171,7 @@ class BoundedJoin(Stage):
                 continue
             if work.next > before:
                 self._follow_rates()
-            self._watch(before, room, count, selections)
+            self._watch(before, room, count)
             if work.next > before:
                 self._learn()
             self._steer()
@@ -197,21 +201,19 @@ class BoundedJoin(Stage):
         self.slots.tidy_items()
         self._compact()
 
-    def _plan_ahead(self) -> tuple[int, Any]:
-        """Return up to which time tuples can be processed, and what they are compared with."""
+    def _plan_ahead(self) -> int:
+        """Plan what the next tuples are compared with; returns up to which time that holds."""
         if self.comparing is None:
-            return NEVER, None
+            return NEVER
         assert self.work.classes is not None
         assert len(self.work.classes) == len(self.work.arrivals.times)
         time = int(self.work.arrivals.times[self.work.next])
         until = self.comparing.plan_ahead(time, self.memory)
-        return until, self.comparing.view(self.work.classes)
+        self.selections = self.comparing.view(self.work.classes)
+        return until
 
-    def _piece_end(self, start: int, until: int) -> int:
-        """Return up to where to process now: large sets come few at a time, for they need room.
-
-        A plan of comparisons holds ``until`` a time.
-        """
+    def _piece_end(self, start: int) -> int:
+        """Return up to where to process now: large sets come few at a time, for they need room."""
         number = int(self.memory.now.seq_next)
         piece = self.slots.piece(self.rules.budget)
         size = min(piece - number % piece, len(self.work.left))
@@ -222,10 +224,8 @@ class BoundedJoin(Stage):
         if self.learns_every:
             size = min(size, self.learns_every - number % self.learns_every)
         if self.shares is not None:
-            until = min(until, int(self.share_until[0]))
-        if until < NEVER:
             times = self.work.arrivals.times[start : start + size]
-            size = int(np.searchsorted(times, until))
+            size = int(np.searchsorted(times, self.share_until[0]))
         stop = start + size
         if self.bagger and self.shed.in_bytes:
             items = np.cumsum(self.work.bags.sizes[:, start:stop].sum(axis=0))
@@ -246,7 +246,7 @@ class BoundedJoin(Stage):
         if (self.rules.proportional or self.rules.unbiased) and not now.seq_next % PERIOD:
             follow_rates(self.policy, self.memory, self.rules, int(now.time_now))
 
-    def _watch(self, start: int, found: Output, count: int, selections: Any) -> None:
+    def _watch(self, start: int, found: Output, count: int) -> None:
         """Count what the tuples just processed have missed."""
         if self.watch is None:
             return
@@ -260,7 +260,7 @@ class BoundedJoin(Stage):
         watch_join(
             self.watch, room, self.work.arrivals, self.work.bags, start, stop, found, count, first,
             memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
-            np.empty(slots, np.int64), np.empty((slots, 2)), feed, selections,
+            np.empty(slots, np.int64), np.empty((slots, 2)), feed, self.selections,
         )  # fmt: skip
 
     def _learn(self) -> None:
