@@ -33,13 +33,12 @@ from bankfull.kernels.recall.feed import (
     widths,
 )
 from bankfull.policies.mixture import (
-    CHANCE,
+    COUNTS,
     ESTIMATORS,
-    FOUND,
     LIVES,
+    TIMES,
     TOTALS,
-    WORDS,
-    find_chance,
+    chance_of,
     first_shares,
     had_partners,
     learn,
@@ -52,6 +51,8 @@ from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulat
 #: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
 #: how many that share a key are passed on the way to the oldest of them.
 _AGAIN, _MOST, _ALONG = 8, 8, 64
+#: What it counts to have waited, where there is nothing to be expected: less than anything else.
+_WAITED = 1e-300
 #: The notes of a tuple: the class of its importance, the partners it has had, and the number of
 #: the arrival that was the last of them.
 _CLASS, _HAD, _LAST = 0, 1, 2
@@ -67,15 +68,16 @@ class GainState(NamedTuple):
     tuple of class c.
 
     Of every state (``returns.py``): ``found`` meetings (``crowds``: ``kernels/recall/feed.py``),
-    ``looked``, the time spent in it and the meetings expected, and the ``indices`` made of them.
+    ``looked``, the time spent in it and the meetings expected, and the ``indices`` made of them, at
+    the beginning of each slice and at the end of the last.
     ``sampled``: they come from the sample. ``once[s]``: a tuple of the stream has one partner at
-    most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
+    most; ``ends[s]``: the slices that its window has; ``begins`` and ``widths`` of the slices;
     ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
     last look, and how many there were.
 
-    ``every``: after so many tuples tables are made. ``period``: tuples since then, the time that
-    ``factors`` hold for, how often they were prepared. ``cursor``: the stream and slot to be looked
-    at next. ``chances``, ``fresh``, ``counts``, ``rates`` and ``inside`` are room to work in.
+    ``every``: after so many tuples tables are made. ``period``: tuples since then, and the time
+    that ``factors`` hold for. ``cursor``: the stream and slot to be looked at next. ``chances``,
+    ``fresh``, ``counts``, ``rates`` and ``inside`` are room to work in.
     """
 
     rate: float
@@ -95,6 +97,7 @@ class GainState(NamedTuple):
     indices: Float64
     once: Int64
     ends: Int64
+    begins: Float64
     widths: Float64
     clock: Float64
     period: Float64
@@ -133,7 +136,8 @@ class Gain(Policy):
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.
     """
 
-    key_stats: ClassVar[int] = WORDS
+    key_stats: ClassVar[int] = TIMES
+    key_notes: ClassVar[int] = COUNTS
     rate: float = 0.01
     period: int = 128
 
@@ -145,7 +149,8 @@ class Gain(Policy):
         streams = len(shape.spans)
         each = (shape.joins, streams)
         states = (streams, AGES, PARTNERS)
-        index, once = np.ones(states), np.array(shape.once or (False,) * streams, np.int64)
+        index = np.ones((streams, AGES + 1, PARTNERS))
+        once = np.array(shape.once or (False,) * streams, np.int64)
         index[once > 0, :, 1:] = 0.0
         timed = shape.scale > 0.0
         ends = [slice_of(span / shape.scale) + 1 if timed else 1 for span in shape.spans]
@@ -168,9 +173,10 @@ class Gain(Policy):
             index,
             once,
             np.array(ends, np.int64),
+            np.cumsum(widths()) - widths(),
             widths(),
             np.zeros(2),
-            np.array([0.0, np.inf, 0.0]),
+            np.array([0.0, np.inf]),
             np.array([0, NONE]),
             np.zeros(ESTIMATORS),
             np.zeros((streams, LIVES)),
@@ -218,23 +224,31 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
             o = memory.joins[join].members[member]
             if o == own:
                 continue
-            at = memory.streams.shape[0] + o * WORDS
             promised, place = -1.0, first_key(memory, slot, join)
             while place >= 0:
                 key = key_at(memory, join, place)
-                if memory.stats[key, at + FOUND] != policy.period[2]:  # once for all with this key
-                    find_chance(policy, memory, join, key, o, now)
-                promised = pooled(memory, join, own, promised, memory.stats[key, at + CHANCE])
+                chance = chance_of(policy, memory, join, key, o, now)
+                promised = pooled(memory, join, own, promised, chance)
                 place = next_key(memory, join, place)
             total += max(promised, 0.0) * policy.worth[o, importance]
     return total
 
 
 @inlined
-def _index(policy: GainState, memory: Memory, slot: int) -> float:
-    """Return the index of the state that a tuple is in."""
-    about, had = memory.slots[slot], min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
-    return policy.indices[about.stream, _slice(policy, memory, slot), had]  # type: ignore[no-any-return]
+def _index(policy: GainState, memory: Memory, slot: int, had: float) -> float:
+    """Return what the index is at a tuple's age, if it has had so many partners.
+
+    Between the ages that it is known for it is a straight line: with steps, a tuple's chance, which
+    falls with its age, would make it go just before its index rises.
+    """
+    stream, n = memory.slots[slot].stream, min(int(had), PARTNERS - 1)
+    if policy.scale <= 0.0:
+        return policy.indices[stream, 0, n]  # type: ignore[no-any-return]
+    age = (memory.now.time_now - memory.slots[slot].time) / policy.scale
+    at = slice_of(age)
+    into = min((age - policy.begins[at]) / policy.widths[at], 1.0)
+    before, after = policy.indices[stream, at, n], policy.indices[stream, at + 1, n]
+    return before + into * (after - before)  # type: ignore[no-any-return]
 
 
 @inlined
@@ -247,8 +261,12 @@ def _slice(policy: GainState, memory: Memory, slot: int) -> int:
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
-    index = _index(policy, memory, slot)
+    index = _index(policy, memory, slot, memory.slots[slot].notes[_HAD])
     memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
+    if expected == 0.0:
+        # The other streams have brought nothing yet. What they bring first may be for those who
+        # have waited longest, so they stay.
+        memory.slots[slot].priority = _WAITED * (memory.now.time_now - memory.slots[slot].time)
     return expected
 
 
@@ -297,13 +315,13 @@ def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     if about.notes[_LAST] == memory.now.seq_next:
         return False
     about.notes[_LAST] = memory.now.seq_next
-    had, age = min(int(about.notes[_HAD]), PARTNERS - 1), _slice(policy, memory, slot)
-    about.notes[_HAD] += 1.0
+    before = _index(policy, memory, slot, about.notes[_HAD])
     if not policy.sampled:
-        policy.found[about.stream, age, had] += 1.0
+        had = min(int(about.notes[_HAD]), PARTNERS - 1)
+        policy.found[about.stream, _slice(policy, memory, slot), had] += 1.0
         count_crowd(policy.crowds, about.stream, memory.now.seq_next)
-    before = policy.indices[about.stream, age, had]
-    after = policy.indices[about.stream, age, min(had + 1, PARTNERS - 1)]
+    about.notes[_HAD] += 1.0
+    after = _index(policy, memory, slot, about.notes[_HAD])
     if before == after or before <= 0.0:
         return False
     about.priority *= after / before

@@ -46,6 +46,8 @@ class Policy:
     paper: ClassVar[str] = ""
     #: How many numbers the policy wants for every key and stream, beyond the count of arrivals.
     key_stats: ClassVar[int] = 0
+    #: How many more of four bytes, of seven digits, it wants for every key and stream.
+    key_notes: ClassVar[int] = 0
     #: Whether keys must be remembered for ever (exact counts) or may be forgotten when many. A
     #: budget in bytes bounds what is remembered too, so there they may always.
     exact_keys: ClassVar[bool] = False

@@ -16,20 +16,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bankfull.kernels.bounded.keys import find_key
 from bankfull.kernels.bounded.memory import Memory, has_left
 from bankfull.kernels.compiler import inlined, inner, kernel
 from bankfull.kernels.recall.feed import PARTNERS, slice_of
 from bankfull.kernels.recall.sample import Watch
-from bankfull.policies.mixture import CHANCE, FOUND, WORDS, find_chance, prepare
+from bankfull.policies.mixture import chance_of, prepare
 
 #: How strongly a state is believed to be like those around it: as much as so many arrivals that
 #: met somebody.
 _BELIEF = 8.0
-#: Steps of the index for each power of two.
-_STEPS = 8.0
+#: The index of an age is that of the next older one, if that is wrong by no more than this factor.
+_SLACK = 2.0 ** (1 / 16)
 #: Tuples of the sample that are looked at each time, at most.
 _LOOKS = 512
 #: The half of all that a table was made from is forgotten in about 34 times so many tuples.
@@ -79,11 +77,8 @@ def _expected(policy: Any, memory: Memory, watch: Watch, kept: int, s: int, now:
                 continue
             if key < 0:
                 total += policy.factors[join, o, 2, 0]
-                continue
-            at = memory.streams.shape[0] + o * WORDS
-            if memory.stats[key, at + FOUND] != policy.period[2]:
-                find_chance(policy, memory, join, key, o, now)
-            total += memory.stats[key, at + CHANCE]
+            else:
+                total += chance_of(policy, memory, join, key, o, now)
     return total
 
 
@@ -139,17 +134,21 @@ def _tabulate(policy: Any, s: int, arrivals: int, overall: float) -> None:
             rates[age, had] = _ratio(found[age, had], looked[age, had, 1], like, belief)
             if once and had > 0:
                 rates[age, had] = 0.0
-    for age in range(end):
-        for had in range(PARTNERS):
+    for had in range(PARTNERS):
+        for age in range(end):
             base = all_expected / times
             if looked[age, had, 0] > 0.0 and looked[age, had, 1] > 0.0:
                 base = looked[age, had, 1] / looked[age, had, 0]
             best = 0.0
             for most in range(had, PARTNERS):
                 best = max(best, _best_mean(policy, age, end, had, most, base))
-            # In steps, so that chance does not decide between tuples that are alike.
-            step = 2.0 ** (np.floor(_STEPS * np.log2(best / base) + 0.5) / _STEPS)
-            index[age, had] = step if best > 0.0 else 0.0
+            index[age, had] = best / base
+        # Only as much change from age to age as is needed, so that chance does not decide between
+        # tuples that are alike; where the index goes on rising or falling, it is followed.
+        index[end, had] = index[end - 1, had]
+        for age in range(end - 2, -1, -1):
+            here = index[age, had]
+            index[age, had] = min(max(index[age + 1, had], here / _SLACK), here * _SLACK)
     kept = _SHARE ** (arrivals / _UNIT)
     policy.crowds[s, 0] *= kept
     policy.crowds[s, 1] *= kept
