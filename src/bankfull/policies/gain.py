@@ -136,7 +136,7 @@ class Gain(Policy):
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.
     """
 
-    key_stats: ClassVar[int] = TIMES
+    key_times: ClassVar[int] = TIMES
     key_notes: ClassVar[int] = COUNTS
     rate: float = 0.01
     period: int = 128
@@ -154,7 +154,8 @@ class Gain(Policy):
         index[once > 0, :, 1:] = 0.0
         timed = shape.scale > 0.0
         ends = [slice_of(span / shape.scale) + 1 if timed else 1 for span in shape.spans]
-        own = [*(middle(known) for known in range(CLASSES)), 1.0]  # until others are known
+        classes = CLASSES if shape.weighed else 1
+        own = [1.0, *(middle(known) for known in range(1, classes))]  # until others are known
         return GainState(
             float(self.rate),
             int(self.period),
@@ -163,7 +164,7 @@ class Gain(Policy):
             np.zeros((*each, TOTALS)),
             np.tile(first_shares(), (*each, 1)),
             np.zeros((*each, 3, LIVES)),
-            np.zeros((streams, CLASSES + 1)),
+            np.zeros((streams, classes)),
             np.tile(own, (streams, 1)),
             shape.sampled,
             np.zeros(RING, np.uint8),
@@ -182,7 +183,7 @@ class Gain(Policy):
             np.zeros((streams, LIVES)),
             np.zeros((streams, LIVES)),
             np.zeros((AGES, PARTNERS)),
-            np.zeros(PARTNERS),
+            np.zeros((3, PARTNERS)),
         )
 
     def learns_every(self, shape: Shape) -> int:

@@ -19,7 +19,7 @@ from bankfull.kernels.recall.feed import RING
 #: Decayed counts have half-lives of 4, 1, 1/4, 1/16, 1/64 and 1/256 windows; another never decays.
 LIVES = 7
 _FADING = LIVES - 1
-#: A key's numbers on a stream: the time of the last arrival, and (as notes) the decayed counts.
+#: Of a key: the time of its last arrival; on every stream, as notes, the counts decayed to then.
 TIMES, COUNTS = 1, _FADING
 #: Behind the totals of a stream: the time of the last arrival, and how many were learned from.
 _SINCE, _LEARNED = LIVES, LIVES + 1
@@ -118,12 +118,13 @@ def chance_of(policy: Any, memory: Memory, join: int, key: int, o: int, now: flo
     stats, notes, joins, factors = memory.stats, memory.notes, memory.joins, policy.factors
     streams = memory.streams.shape[0]
     chance, again = factors[join, o, 2, 0], -1.0
+    faded = np.exp2(-0.25 * (now - stats[key, streams]))
     for member in range(joins[join].width):
         s = joins[join].members[member]
         kind = 0 if s == o else 1
         again += stats[key, s]
         chance += stats[key, s] * factors[join, o, kind, _FADING]
-        left = np.exp2(-0.25 * (now - stats[key, streams + s]))
+        left = faded
         for life in range(_FADING):
             chance += notes[key, s * COUNTS + life] * left * factors[join, o, kind, life]
             left *= left
@@ -143,7 +144,7 @@ def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now:
     _refresh_totals(policy, memory, join, now)
     for s in range(streams):
         at = s * COUNTS
-        _faded(memory.notes[key, at : at + COUNTS], about[streams + s], now, policy.counts[s])
+        _faded(memory.notes[key, at : at + COUNTS], about[streams], now, policy.counts[s])
         policy.counts[s, _FADING] = about[s] - (s == o)  # the arrival itself is no evidence
     for life in range(LIVES):
         count, total, others, totals = policy.counts[o, life], policy.fresh[o, life], 0.0, 0.0
@@ -167,21 +168,23 @@ def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now:
         return
     rate = max(policy.rate, 2.0 / (20.0 + policy.totals[join, o, _LEARNED]))
     policy.totals[join, o, _LEARNED] += 1.0
+    follows = rate / mixed
     for estimator in range(ESTIMATORS):
-        follows = shares[estimator] * chances[estimator] / mixed
-        moved = shares[estimator] + rate * (follows - shares[estimator])
+        moved = shares[estimator] * (1.0 - rate + follows * chances[estimator])
         shares[estimator] = max(moved, _LEAST)
 
 
 @inlined
 def _count(policy: Any, memory: Memory, join: int, key: int, stream: int, now: float) -> None:
     """Count an arrival; :func:`_learn_shares` has left what the counts are now."""
-    totals = policy.totals[join, stream]
+    streams, totals = memory.streams.shape[0], policy.totals[join, stream]
     for life in range(_FADING):
-        memory.notes[key, stream * COUNTS + life] = policy.counts[stream, life] + 1.0
+        policy.counts[stream, life] += 1.0
         totals[life] = policy.fresh[stream, life] + 1.0
+        for s in range(streams):
+            memory.notes[key, s * COUNTS + life] = policy.counts[s, life]
     totals[_FADING] += 1.0
-    memory.stats[key, memory.streams.shape[0] + stream] = totals[_SINCE] = now
+    memory.stats[key, streams] = totals[_SINCE] = now
 
 
 @inner
@@ -193,10 +196,10 @@ def had_partners(policy: Any, memory: Memory, key: int, stream: int, now: float)
     join, streams, had = int(memory.codes[key, 1]), memory.streams.shape[0], 0
     if not on_keys(memory, join):
         return
+    left = np.exp2(memory.stats[key, streams] - now)
     for member in range(memory.joins[join].width):
         o = memory.joins[join].members[member]
         if o != stream:
-            left = np.exp2(memory.stats[key, streams + o] - now)
             recent = memory.notes[key, o * COUNTS + 1] * left
             had += 0 if recent < 0.5 else 1 if recent <= 1.0 else 2
     policy.had[memory.now.seq_next % RING] += had

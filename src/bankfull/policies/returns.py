@@ -139,9 +139,7 @@ def _tabulate(policy: Any, s: int, arrivals: int, overall: float) -> None:
             base = all_expected / times
             if looked[age, had, 0] > 0.0 and looked[age, had, 1] > 0.0:
                 base = looked[age, had, 1] / looked[age, had, 0]
-            best = 0.0
-            for most in range(had, PARTNERS):
-                best = max(best, _best_mean(policy, age, end, had, most, base))
+            best = _best_mean(policy, age, end, had, base)
             index[age, had] = best / base
         # Only as much change from age to age as is needed, so that chance does not decide between
         # tuples that are alike; where the index goes on rising or falling, it is followed.
@@ -160,32 +158,34 @@ def _tabulate(policy: Any, s: int, arrivals: int, overall: float) -> None:
 
 
 @inlined
-def _best_mean(policy: Any, first: int, end: int, had: int, most: int, base: float) -> float:
-    """Return the best return per window of a stay that ends at an age or after ``most`` partners.
+def _best_mean(policy: Any, first: int, end: int, had: int, base: float) -> float:
+    """Return the best return per window of a stay that ends at an age or after so many partners.
 
-    ``inside[n]`` is the chance to be still there with n partners. Within a slice, who meets a
-    partner does so half-way. That nobody comes in a slice where x meetings are expected has the
-    chance exp(-x), here 1 / (1 + x + x * x / 2).
+    ``inside[n]`` is the chance to be still there with n partners, ``spent[n]`` and ``earned[n]``
+    are time and meetings with so many, up to an age. Within a slice, who meets a partner does so
+    half-way. That nobody comes in a slice where x meetings are expected has the chance exp(-x),
+    here 1 / (1 + x + x * x / 2).
     """
-    inside, rates, widths = policy.inside, policy.rates, policy.widths
+    inside, spent, earned = policy.inside[0], policy.inside[1], policy.inside[2]
     for n in range(PARTNERS):
         inside[n] = 1.0 if n == had else 0.0
-    best, reward, time = 0.0, 0.0, 0.0
+        spent[n] = earned[n] = 0.0
+    best = 0.0
     for age in range(first, end):
-        came = 0.0
-        for n in range(had, most + 1):
-            x = base * rates[age, n] * widths[age]
-            if n == PARTNERS - 1:
-                stays = inside[n] + 0.5 * came
-                time += stays * widths[age]
-                reward += stays * x
-                inside[n] += came
-            else:
+        width, came, time, reward = policy.widths[age], 0.0, 0.0, 0.0
+        for n in range(had, PARTNERS):
+            x = base * policy.rates[age, n] * width
+            gone = 0.0
+            if n < PARTNERS - 1:
                 gone = inside[n] * (1.0 - 1.0 / (1.0 + x + 0.5 * x * x))
-                time += (inside[n] - 0.5 * gone + 0.5 * came) * widths[age]
-                reward += gone + 0.5 * came * x
-                inside[n] += came - gone
-                came = gone
-        if time > 1e-12:
-            best = max(best, reward / time)
+                earned[n] += gone + 0.5 * came * x
+            else:
+                earned[n] += (inside[n] + 0.5 * came) * x
+            spent[n] += (inside[n] - 0.5 * gone + 0.5 * came) * width
+            inside[n] += came - gone
+            came = gone
+            time += spent[n]
+            reward += earned[n]
+            if time > 1e-12:
+                best = max(best, reward / time)
     return best

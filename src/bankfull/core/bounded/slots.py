@@ -41,8 +41,9 @@ class Slots:
         self.plan, self.shed, self.bagger = plan, plan.shed, bagger
         streams, joins = len(plan.streams), len(plan.joins)
         own = self.shed.shares is not None or self.shed.proportional
-        self.stats = streams * (1 + self.shed.policy.key_stats)
-        self.notes = streams * self.shed.policy.key_notes
+        policy = self.shed.policy
+        self.stats = streams * (1 + policy.key_stats) + policy.key_times
+        self.notes = streams * policy.key_notes
         # A slot with a quarter to spare; a key with its part of the hash table.
         slot = SLOT.itemsize + LINK.itemsize * joins + 8
         key = 40 + LIST.itemsize * streams + 8 * self.stats + 4 * self.notes
