@@ -216,9 +216,9 @@ class Gain(Policy):
 
     def _note(self, u: Arrival, memory: Memory) -> None:
         index = self.returns[u.stream].at(self._age(u, memory), self.had[u.seq])
-        self.notes[u.seq] = self._earns(u, memory) * index / memory.share(u)
-        if self._earns(u, memory) == 0:
-            self.notes[u.seq] = 1e-300 * memory.age(u)
+        earns = self._earns(u, memory)
+        waited = 1e-300 * memory.age(u)
+        self.notes[u.seq] = earns * index / memory.share(u) if earns > 0 else waited
 
     def _older(self, x: Arrival, memory: Memory) -> list[list[Arrival]]:
         """Return, for each join, older tuples of the same stream and key, if any, newest first."""
