@@ -17,6 +17,7 @@ from bankfull.kernels.bounded.memory import (
     goes_before,
     key_at,
     listed,
+    matching,
     next_key,
     on_keys,
     pooled,
@@ -75,9 +76,10 @@ class GainState(NamedTuple):
     ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
     last look, and how many there were.
 
-    ``every``: after so many tuples tables are made. ``period``: tuples since then, and the time
-    that ``factors`` hold for. ``cursor``: the stream and slot to be looked at next. ``chances``,
-    ``fresh``, ``counts``, ``rates`` and ``inside`` are room to work in.
+    ``every``: after so many tuples tables are made. ``period``: tuples since then, the time that
+    ``factors`` hold for, and how many keys and items came by then. ``cursor``: the stream and slot
+    to be looked at next. ``chances``, ``fresh``, ``counts``, ``rates`` and ``inside`` are room to
+    work in.
     """
 
     rate: float
@@ -114,11 +116,12 @@ class GainState(NamedTuple):
 class Gain(Policy):
     """Expected importance per unit of time in memory, learned from the streams themselves.
 
-    *How often* a tuple's key will arrive on the other streams is a mixture of 22 estimates:
+    *How often* a tuple's key will arrive on the other streams is a mixture of 23 estimates:
     counts with seven half-lives, from a 256th of the window to for ever, taken from the stream that
-    may bring the partner, from the others, or from all, and one that knows nothing. Their
-    proportions follow the arrivals by one step of online expectation-maximisation each, so
-    long-lived and short-lived popularity may ride on each other and streams may share it or not.
+    may bring the partner, from the others, or from all; how often it came *again*; and one that
+    knows nothing. Their proportions follow the arrivals by one step of online
+    expectation-maximisation each, so long-lived and short-lived popularity may ride on each other,
+    streams may share it or not, and a first arrival says as little as it turns out to.
     *How much* a result is worth is its mean importance over what the other stream brings.
     *When*: what tuples still earn at their age, with the partners they have had, is learned from
     the sample that is kept aside for recall, which sees every age, whatever is dropped; the best
@@ -177,7 +180,7 @@ class Gain(Policy):
             np.cumsum(widths()) - widths(),
             widths(),
             np.zeros(2),
-            np.array([0.0, np.inf]),
+            np.array([0.0, np.inf, 0.0]),
             np.array([0, NONE]),
             np.zeros(ESTIMATORS),
             np.zeros((streams, LIVES)),
@@ -231,7 +234,9 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
                 chance = chance_of(policy, memory, join, key, o, now)
                 promised = pooled(memory, join, own, promised, chance)
                 place = next_key(memory, join, place)
-            total += max(promised, 0.0) * policy.worth[o, importance]
+            many = policy.period[2] / max(memory.streams[o].arrived, 1)
+            promised = matching(memory, join, max(promised, 0.0), many)
+            total += promised * policy.worth[o, importance]
     return total
 
 

@@ -73,10 +73,11 @@ def prepare(policy: Any, memory: Memory, now: float) -> None:
     """
     policy.period[1] = now
     fresh = policy.fresh
-    everything = 0.0
+    everything, policy.period[2] = 0.0, 0.0
     for join in range(memory.joins.shape[0]):
         for s in range(memory.streams.shape[0]):
             totals = policy.totals[join, s]
+            policy.period[2] += totals[_FADING]
             everything += totals[1] * np.exp2(totals[_SINCE] - now)
     for join in range(memory.joins.shape[0]):
         _refresh_totals(policy, memory, join, now)

@@ -192,6 +192,15 @@ def pooled(memory: Memory, join: int, stream: int, so_far: float, more: float) -
 
 
 @inlined
+def matching(memory: Memory, join: int, promised: float, many: float) -> float:
+    """Return how many matches are promised by so many items in common (``pooled``).
+
+    ``many``: items that came for each tuple of the other stream.
+    """
+    return withsets.matching(memory.sets, memory, join, promised, many)
+
+
+@inlined
 def on_keys(memory: Memory, join: int) -> bool:
     """Tell whether a join compares one key a tuple, not sets of them."""
     return withsets.on_keys(memory.sets, memory, join)
