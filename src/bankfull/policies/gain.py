@@ -46,7 +46,7 @@ from bankfull.policies.mixture import (
     prepare,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
-from bankfull.policies.returns import look_at_sample, tabulate_returns
+from bankfull.policies.returns import index_at, look_at_sample, slice_at, tabulate_returns
 from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulate_worth
 
 #: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
@@ -241,37 +241,13 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
 
 
 @inlined
-def _index(policy: GainState, memory: Memory, slot: int, had: float) -> float:
-    """Return what the index is at a tuple's age, if it has had so many partners.
-
-    Between the ages that it is known for it is a straight line: with steps, a tuple's chance, which
-    falls with its age, would make it go just before its index rises.
-    """
-    stream, n = memory.slots[slot].stream, min(int(had), PARTNERS - 1)
-    if policy.scale <= 0.0:
-        return policy.indices[stream, 0, n]  # type: ignore[no-any-return]
-    age = (memory.now.time_now - memory.slots[slot].time) / policy.scale
-    at = slice_of(age)
-    into = min((age - policy.begins[at]) / policy.widths[at], 1.0)
-    before, after = policy.indices[stream, at, n], policy.indices[stream, at + 1, n]
-    return before + into * (after - before)  # type: ignore[no-any-return]
-
-
-@inlined
-def _slice(policy: GainState, memory: Memory, slot: int) -> int:
-    lived = memory.now.time_now - memory.slots[slot].time
-    return slice_of(lived / policy.scale) if policy.scale > 0.0 else 0
-
-
-@inlined
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
-    index = _index(policy, memory, slot, memory.slots[slot].notes[_HAD])
+    index = index_at(policy, memory, slot, memory.slots[slot].notes[_HAD])
     memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
     if expected == 0.0:
-        # The other streams have brought nothing yet. What they bring first may be for those who
-        # have waited longest, so they stay.
+        # The others have brought nothing yet; what comes first may be for who waited longest.
         memory.slots[slot].priority = _WAITED * (memory.now.time_now - memory.slots[slot].time)
     return expected
 
@@ -321,13 +297,13 @@ def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     if about.notes[_LAST] == memory.now.seq_next:
         return False
     about.notes[_LAST] = memory.now.seq_next
-    before = _index(policy, memory, slot, about.notes[_HAD])
+    before = index_at(policy, memory, slot, about.notes[_HAD])
     if not policy.sampled:
         had = min(int(about.notes[_HAD]), PARTNERS - 1)
-        policy.found[about.stream, _slice(policy, memory, slot), had] += 1.0
+        policy.found[about.stream, slice_at(policy, memory, slot), had] += 1.0
         count_crowd(policy.crowds, about.stream, memory.now.seq_next)
     about.notes[_HAD] += 1.0
-    after = _index(policy, memory, slot, about.notes[_HAD])
+    after = index_at(policy, memory, slot, about.notes[_HAD])
     if before == after or before <= 0.0:
         return False
     about.priority *= after / before
@@ -408,7 +384,7 @@ def _go_round(policy: GainState, memory: Memory, now: float) -> None:
         sift(memory, slot)
         if not policy.sampled:
             had = min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
-            looked = policy.looked[memory.slots[slot].stream, _slice(policy, memory, slot), had]
+            looked = policy.looked[memory.slots[slot].stream, slice_at(policy, memory, slot), had]
             looked[0] += stored / many * (now - policy.clock[0])
             looked[1] += stored / many * expected
     policy.had[memory.now.seq_next % RING] = 0

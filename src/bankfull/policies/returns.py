@@ -34,6 +34,30 @@ _LOOKS = 512
 _UNIT, _SHARE = 128.0, 0.98
 
 
+@inlined
+def index_at(policy: Any, memory: Memory, slot: int, had: float) -> float:
+    """Return what the index is at a tuple's age, if it has had so many partners.
+
+    Between the ages that it is known for it is a straight line: with steps, a tuple's chance, which
+    falls with its age, would make it go just before its index rises.
+    """
+    stream, n = memory.slots[slot].stream, min(int(had), PARTNERS - 1)
+    if policy.scale <= 0.0:
+        return policy.indices[stream, 0, n]  # type: ignore[no-any-return]
+    age = (memory.now.time_now - memory.slots[slot].time) / policy.scale
+    at = slice_of(age)
+    into = min((age - policy.begins[at]) / policy.widths[at], 1.0)
+    before, after = policy.indices[stream, at, n], policy.indices[stream, at + 1, n]
+    return before + into * (after - before)  # type: ignore[no-any-return]
+
+
+@inlined
+def slice_at(policy: Any, memory: Memory, slot: int) -> int:
+    """Return the slice of a stored tuple's age."""
+    lived = memory.now.time_now - memory.slots[slot].time
+    return slice_of(lived / policy.scale) if policy.scale > 0.0 else 0
+
+
 @kernel
 def look_at_sample(policy: Any, memory: Memory, watch: Watch, now: float, arrivals: int) -> None:
     """Note in which states the tuples of the sample are, and what is expected of them; tabulate.
