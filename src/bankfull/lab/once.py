@@ -1,8 +1,8 @@
 """Keys that come once, or for a while: every policy, and a scheduler who knows the lags.
 
 What matters there is which stream a tuple is of, how old it is, and whether it has had its partner.
-The streams compete for one buffer, as they do by default. The seeds were looked at by nobody while
-`gain` was written; it was developed on seeds 1 to 3 and 1101 to 1116.
+The streams compete for one buffer, as they do by default. `gain` was developed on seeds 1 to 3 and
+1101 to 1116; on the seeds of these experiments it was judged, an earlier form of it too.
 """
 
 from __future__ import annotations
