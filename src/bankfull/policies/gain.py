@@ -24,15 +24,7 @@ from bankfull.kernels.bounded.memory import (
     sift,
 )
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
-from bankfull.kernels.recall.feed import (
-    AGES,
-    PARTNERS,
-    RING,
-    Feed,
-    count_crowd,
-    slice_of,
-    widths,
-)
+from bankfull.kernels.recall.feed import AGES, PARTNERS, RING, Feed, count_crowd, slice_of, widths
 from bankfull.policies.mixture import (
     COUNTS,
     ESTIMATORS,
@@ -244,7 +236,7 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
-    index = index_at(policy, memory, slot, memory.slots[slot].notes[_HAD])
+    index = index_at(policy, memory, slot, int(memory.slots[slot].notes[_HAD]))
     memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
     if expected == 0.0:
         # The others have brought nothing yet; what comes first may be for who waited longest.
@@ -297,13 +289,16 @@ def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     if about.notes[_LAST] == memory.now.seq_next:
         return False
     about.notes[_LAST] = memory.now.seq_next
-    before = index_at(policy, memory, slot, about.notes[_HAD])
-    if not policy.sampled:
-        had = min(int(about.notes[_HAD]), PARTNERS - 1)
-        policy.found[about.stream, slice_at(policy, memory, slot), had] += 1.0
-        count_crowd(policy.crowds, about.stream, memory.now.seq_next)
+    had = int(about.notes[_HAD])
     about.notes[_HAD] += 1.0
-    after = index_at(policy, memory, slot, about.notes[_HAD])
+    if not policy.sampled:
+        age = slice_at(policy, memory, slot)
+        policy.found[about.stream, age, min(had, PARTNERS - 1)] += 1.0
+        count_crowd(policy.crowds, about.stream, memory.now.seq_next)
+    if had >= PARTNERS - 1:  # as most are that meet many; one more changes nothing
+        return False
+    before = index_at(policy, memory, slot, had)
+    after = index_at(policy, memory, slot, had + 1)
     if before == after or before <= 0.0:
         return False
     about.priority *= after / before

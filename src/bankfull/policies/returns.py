@@ -35,13 +35,13 @@ _UNIT, _SHARE = 128.0, 0.98
 
 
 @inlined
-def index_at(policy: Any, memory: Memory, slot: int, had: float) -> float:
+def index_at(policy: Any, memory: Memory, slot: int, had: int) -> float:
     """Return what the index is at a tuple's age, if it has had so many partners.
 
     Between the ages that it is known for it is a straight line: with steps, a tuple's chance, which
     falls with its age, would make it go just before its index rises.
     """
-    stream, n = memory.slots[slot].stream, min(int(had), PARTNERS - 1)
+    stream, n = memory.slots[slot].stream, min(had, PARTNERS - 1)
     if policy.scale <= 0.0:
         return policy.indices[stream, 0, n]  # type: ignore[no-any-return]
     age = (memory.now.time_now - memory.slots[slot].time) / policy.scale
