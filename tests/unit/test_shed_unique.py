@@ -58,3 +58,27 @@ def test_a_late_partner_is_waited_for() -> None:
     }
     assert found["gain"] > 1.4 * found["random"]
     assert found["fifo"] < 10
+
+
+def test_who_came_first_waits_for_what_comes_first() -> None:
+    """While a stream has brought nothing nobody is dropped for a newcomer of the other."""
+    keys = np.arange(150)
+    tables = [
+        pa.table({"t": np.arange(150), "k": keys}),
+        pa.table({"t": np.arange(150, 160), "k": keys[:10]}),
+    ]
+    assert joined_with(tables, 20).read_all().column("orders_k").to_pylist()[0] == 0
+
+
+def test_a_key_that_came_once_is_not_kept_for_its_youth() -> None:
+    """Most keys never come again; who has few places keeps those that have come again."""
+    random = np.random.default_rng(5)
+    again, never = random.integers(0, 60, (2, 4_000)), np.arange(8_000).reshape(2, 4_000) + 1_000
+    keys = np.where(random.random((2, 4_000)) < 0.15, again, never)
+    tables = [pa.table({"t": np.arange(4_000), "k": side}) for side in keys]
+    joined = joined_with(tables, 60)
+    joined.read_all()
+    stage = joined._state.stage(BoundedJoin)
+    numbers = stage.memory.links.first[stage.memory.slots.stream >= 0, 0]
+    came = stage.memory.stats[numbers, :2].sum(axis=1)
+    assert np.mean(came > 1) > 0.9

@@ -69,6 +69,7 @@ def shed_plan(
             shed.seed,
             tuple(_once(query, joins, schemas, k) for k in range(len(query.streams))),
             can_watch_all(joins) and all(isinstance(j.predicate, Equal) for j in joins),
+            has_importance(query),
         ),
         budget,
         in_bytes,

@@ -71,6 +71,8 @@ class Policy(Protocol):
     """What the operator needs of a policy; ``bankfull.policies`` has them."""
 
     key_stats: ClassVar[int]
+    key_times: ClassVar[int]
+    key_notes: ClassVar[int]
     exact_keys: ClassVar[bool]
     counts_keys: ClassVar[bool]
     counts_partners: ClassVar[bool]

@@ -38,6 +38,7 @@ def _two_humps(rng: np.random.Generator, rows: int) -> Floats:
 LAGS: dict[str, Lags] = {
     "payments, varied lag": Lags(lambda rng, n: rng.gamma(2.0, 0.1, n), 0.7),
     "payments, short lag": Lags(lambda rng, n: rng.exponential(0.03, n), 0.7),
+    "payments, fixed lag": Lags(lambda rng, n: np.full(n, 0.5), 0.7),
     "payments, late": Lags(lambda rng, n: rng.normal(0.7, 0.02, n), 0.7),
     "payments, all come late": Lags(lambda rng, n: rng.normal(0.7, 0.02, n), 1.0),
     "payments, early or late": Lags(_two_humps, 0.7),

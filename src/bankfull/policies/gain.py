@@ -17,41 +17,35 @@ from bankfull.kernels.bounded.memory import (
     goes_before,
     key_at,
     listed,
+    matching,
     next_key,
     on_keys,
     pooled,
     sift,
 )
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
-from bankfull.kernels.recall.feed import (
-    AGES,
-    PARTNERS,
-    RING,
-    Feed,
-    count_crowd,
-    slice_of,
-    widths,
-)
+from bankfull.kernels.recall.feed import AGES, PARTNERS, RING, Feed, count_crowd, slice_of, widths
 from bankfull.policies.mixture import (
-    CHANCE,
+    COUNTS,
     ESTIMATORS,
-    FOUND,
     LIVES,
+    TIMES,
     TOTALS,
-    WORDS,
-    find_chance,
+    chance_of,
     first_shares,
     had_partners,
     learn,
     prepare,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
-from bankfull.policies.returns import look_at_sample, tabulate_returns
+from bankfull.policies.returns import index_at, look_at_sample, slice_at, tabulate_returns
 from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulate_worth
 
 #: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
 #: how many that share a key are passed on the way to the oldest of them.
 _AGAIN, _MOST, _ALONG = 8, 8, 64
+#: What it counts to have waited, where there is nothing to be expected: less than anything else.
+_WAITED = 1e-300
 #: The notes of a tuple: the class of its importance, the partners it has had, and the number of
 #: the arrival that was the last of them.
 _CLASS, _HAD, _LAST = 0, 1, 2
@@ -67,15 +61,17 @@ class GainState(NamedTuple):
     tuple of class c.
 
     Of every state (``returns.py``): ``found`` meetings (``crowds``: ``kernels/recall/feed.py``),
-    ``looked``, the time spent in it and the meetings expected, and the ``indices`` made of them.
+    ``looked``, the time spent in it and the meetings expected, and the ``indices`` made of them, at
+    the beginning of each slice and at the end of the last.
     ``sampled``: they come from the sample. ``once[s]``: a tuple of the stream has one partner at
-    most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
+    most; ``ends[s]``: the slices that its window has; ``begins`` and ``widths`` of the slices;
     ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
     last look, and how many there were.
 
     ``every``: after so many tuples tables are made. ``period``: tuples since then, the time that
-    ``factors`` hold for, how often they were prepared. ``cursor``: the stream and slot to be looked
-    at next. ``chances``, ``fresh``, ``counts``, ``rates`` and ``inside`` are room to work in.
+    ``factors`` hold for, and how many keys and items came by then. ``cursor``: the stream and slot
+    to be looked at next. ``chances``, ``fresh``, ``counts``, ``rates`` and ``inside`` are room to
+    work in.
     """
 
     rate: float
@@ -95,6 +91,7 @@ class GainState(NamedTuple):
     indices: Float64
     once: Int64
     ends: Int64
+    begins: Float64
     widths: Float64
     clock: Float64
     period: Float64
@@ -111,11 +108,12 @@ class GainState(NamedTuple):
 class Gain(Policy):
     """Expected importance per unit of time in memory, learned from the streams themselves.
 
-    *How often* a tuple's key will arrive on the other streams is a mixture of 22 estimates:
+    *How often* a tuple's key will arrive on the other streams is a mixture of 23 estimates:
     counts with seven half-lives, from a 256th of the window to for ever, taken from the stream that
-    may bring the partner, from the others, or from all, and one that knows nothing. Their
-    proportions follow the arrivals by one step of online expectation-maximisation each, so
-    long-lived and short-lived popularity may ride on each other and streams may share it or not.
+    may bring the partner, from the others, or from all; how often it came *again*; and one that
+    knows nothing. Their proportions follow the arrivals by one step of online
+    expectation-maximisation each, so long-lived and short-lived popularity may ride on each other,
+    streams may share it or not, and a first arrival says as little as it turns out to.
     *How much* a result is worth is its mean importance over what the other stream brings.
     *When*: what tuples still earn at their age, with the partners they have had, is learned from
     the sample that is kept aside for recall, which sees every age, whatever is dropped; the best
@@ -133,7 +131,8 @@ class Gain(Policy):
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.
     """
 
-    key_stats: ClassVar[int] = WORDS
+    key_times: ClassVar[int] = TIMES
+    key_notes: ClassVar[int] = COUNTS
     rate: float = 0.01
     period: int = 128
 
@@ -145,11 +144,13 @@ class Gain(Policy):
         streams = len(shape.spans)
         each = (shape.joins, streams)
         states = (streams, AGES, PARTNERS)
-        index, once = np.ones(states), np.array(shape.once or (False,) * streams, np.int64)
+        index = np.ones((streams, AGES + 1, PARTNERS))
+        once = np.array(shape.once or (False,) * streams, np.int64)
         index[once > 0, :, 1:] = 0.0
         timed = shape.scale > 0.0
         ends = [slice_of(span / shape.scale) + 1 if timed else 1 for span in shape.spans]
-        own = [*(middle(known) for known in range(CLASSES)), 1.0]  # until others are known
+        classes = CLASSES if shape.weighed else 1
+        own = [1.0, *(middle(known) for known in range(1, classes))]  # until others are known
         return GainState(
             float(self.rate),
             int(self.period),
@@ -158,7 +159,7 @@ class Gain(Policy):
             np.zeros((*each, TOTALS)),
             np.tile(first_shares(), (*each, 1)),
             np.zeros((*each, 3, LIVES)),
-            np.zeros((streams, CLASSES + 1)),
+            np.zeros((streams, classes)),
             np.tile(own, (streams, 1)),
             shape.sampled,
             np.zeros(RING, np.uint8),
@@ -168,6 +169,7 @@ class Gain(Policy):
             index,
             once,
             np.array(ends, np.int64),
+            np.cumsum(widths()) - widths(),
             widths(),
             np.zeros(2),
             np.array([0.0, np.inf, 0.0]),
@@ -176,7 +178,7 @@ class Gain(Policy):
             np.zeros((streams, LIVES)),
             np.zeros((streams, LIVES)),
             np.zeros((AGES, PARTNERS)),
-            np.zeros(PARTNERS),
+            np.zeros((3, PARTNERS)),
         )
 
     def learns_every(self, shape: Shape) -> int:
@@ -218,37 +220,27 @@ def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> floa
             o = memory.joins[join].members[member]
             if o == own:
                 continue
-            at = memory.streams.shape[0] + o * WORDS
             promised, place = -1.0, first_key(memory, slot, join)
             while place >= 0:
                 key = key_at(memory, join, place)
-                if memory.stats[key, at + FOUND] != policy.period[2]:  # once for all with this key
-                    find_chance(policy, memory, join, key, o, now)
-                promised = pooled(memory, join, own, promised, memory.stats[key, at + CHANCE])
+                chance = chance_of(policy, memory, join, key, o, now)
+                promised = pooled(memory, join, own, promised, chance)
                 place = next_key(memory, join, place)
-            total += max(promised, 0.0) * policy.worth[o, importance]
+            many = policy.period[2] / max(memory.streams[o].arrived, 1)
+            promised = matching(memory, join, max(promised, 0.0), many)
+            total += promised * policy.worth[o, importance]
     return total
-
-
-@inlined
-def _index(policy: GainState, memory: Memory, slot: int) -> float:
-    """Return the index of the state that a tuple is in."""
-    about, had = memory.slots[slot], min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
-    return policy.indices[about.stream, _slice(policy, memory, slot), had]  # type: ignore[no-any-return]
-
-
-@inlined
-def _slice(policy: GainState, memory: Memory, slot: int) -> int:
-    lived = memory.now.time_now - memory.slots[slot].time
-    return slice_of(lived / policy.scale) if policy.scale > 0.0 else 0
 
 
 @inner
 def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
     expected = _intensity(policy, memory, slot, now)
-    index = _index(policy, memory, slot)
+    index = index_at(policy, memory, slot, int(memory.slots[slot].notes[_HAD]))
     memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
+    if expected == 0.0:
+        # The others have brought nothing yet; what comes first may be for who waited longest.
+        memory.slots[slot].priority = _WAITED * (memory.now.time_now - memory.slots[slot].time)
     return expected
 
 
@@ -297,13 +289,16 @@ def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     if about.notes[_LAST] == memory.now.seq_next:
         return False
     about.notes[_LAST] = memory.now.seq_next
-    had, age = min(int(about.notes[_HAD]), PARTNERS - 1), _slice(policy, memory, slot)
+    had = int(about.notes[_HAD])
     about.notes[_HAD] += 1.0
     if not policy.sampled:
-        policy.found[about.stream, age, had] += 1.0
+        age = slice_at(policy, memory, slot)
+        policy.found[about.stream, age, min(had, PARTNERS - 1)] += 1.0
         count_crowd(policy.crowds, about.stream, memory.now.seq_next)
-    before = policy.indices[about.stream, age, had]
-    after = policy.indices[about.stream, age, min(had + 1, PARTNERS - 1)]
+    if had >= PARTNERS - 1:  # as most are that meet many; one more changes nothing
+        return False
+    before = index_at(policy, memory, slot, had)
+    after = index_at(policy, memory, slot, had + 1)
     if before == after or before <= 0.0:
         return False
     about.priority *= after / before
@@ -384,7 +379,7 @@ def _go_round(policy: GainState, memory: Memory, now: float) -> None:
         sift(memory, slot)
         if not policy.sampled:
             had = min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
-            looked = policy.looked[memory.slots[slot].stream, _slice(policy, memory, slot), had]
+            looked = policy.looked[memory.slots[slot].stream, slice_at(policy, memory, slot), had]
             looked[0] += stored / many * (now - policy.clock[0])
             looked[1] += stored / many * expected
     policy.had[memory.now.seq_next % RING] = 0

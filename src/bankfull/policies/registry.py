@@ -19,7 +19,8 @@ class Shape:
     longest of them, or minus so many tuples where windows are counted; ``tuples`` how many may be
     stored at once, as far as that is known; ``combine`` the place of the importance's rule in
     ``spec.overload.COMBINATIONS``; ``once``: a tuple of the stream has one partner at most;
-    ``sampled``: a policy may learn from the sample that is kept aside for recall.
+    ``sampled``: a policy may learn from the sample that is kept aside for recall; ``weighed``: some
+    stream has an importance.
     """
 
     spans: tuple[int, ...]
@@ -31,6 +32,7 @@ class Shape:
     seed: int
     once: tuple[bool, ...] = ()
     sampled: bool = False
+    weighed: bool = True
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,11 @@ class Policy:
 
     name: ClassVar[str] = ""
     paper: ClassVar[str] = ""
-    #: How many numbers the policy wants for every key and stream, beyond the count of arrivals.
+    #: How many numbers the policy wants for every key and stream, beyond the count of arrivals; how
+    #: many for every key; and how many for every key and stream that seven digits are enough for.
     key_stats: ClassVar[int] = 0
+    key_times: ClassVar[int] = 0
+    key_notes: ClassVar[int] = 0
     #: Whether keys must be remembered for ever (exact counts) or may be forgotten when many. A
     #: budget in bytes bounds what is remembered too, so there they may always.
     exact_keys: ClassVar[bool] = False

@@ -16,24 +16,46 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bankfull.kernels.bounded.keys import find_key
 from bankfull.kernels.bounded.memory import Memory, has_left
 from bankfull.kernels.compiler import inlined, inner, kernel
 from bankfull.kernels.recall.feed import PARTNERS, slice_of
 from bankfull.kernels.recall.sample import Watch
-from bankfull.policies.mixture import CHANCE, FOUND, WORDS, find_chance, prepare
+from bankfull.policies.mixture import chance_of, prepare
 
 #: How strongly a state is believed to be like those around it: as much as so many arrivals that
 #: met somebody.
 _BELIEF = 8.0
-#: Steps of the index for each power of two.
-_STEPS = 8.0
+#: The index of an age is that of the next older one, if that is wrong by no more than this factor.
+_SLACK = 2.0 ** (1 / 16)
 #: Tuples of the sample that are looked at each time, at most.
 _LOOKS = 512
 #: The half of all that a table was made from is forgotten in about 34 times so many tuples.
 _UNIT, _SHARE = 128.0, 0.98
+
+
+@inlined
+def index_at(policy: Any, memory: Memory, slot: int, had: int) -> float:
+    """Return what the index is at a tuple's age, if it has had so many partners.
+
+    Between the ages that it is known for it is a straight line: with steps, a tuple's chance, which
+    falls with its age, would make it go just before its index rises.
+    """
+    stream, n = memory.slots[slot].stream, min(had, PARTNERS - 1)
+    if policy.scale <= 0.0:
+        return policy.indices[stream, 0, n]  # type: ignore[no-any-return]
+    age = (memory.now.time_now - memory.slots[slot].time) / policy.scale
+    at = slice_of(age)
+    into = min((age - policy.begins[at]) / policy.widths[at], 1.0)
+    before, after = policy.indices[stream, at, n], policy.indices[stream, at + 1, n]
+    return before + into * (after - before)  # type: ignore[no-any-return]
+
+
+@inlined
+def slice_at(policy: Any, memory: Memory, slot: int) -> int:
+    """Return the slice of a stored tuple's age."""
+    lived = memory.now.time_now - memory.slots[slot].time
+    return slice_of(lived / policy.scale) if policy.scale > 0.0 else 0
 
 
 @kernel
@@ -79,11 +101,8 @@ def _expected(policy: Any, memory: Memory, watch: Watch, kept: int, s: int, now:
                 continue
             if key < 0:
                 total += policy.factors[join, o, 2, 0]
-                continue
-            at = memory.streams.shape[0] + o * WORDS
-            if memory.stats[key, at + FOUND] != policy.period[2]:
-                find_chance(policy, memory, join, key, o, now)
-            total += memory.stats[key, at + CHANCE]
+            else:
+                total += chance_of(policy, memory, join, key, o, now)
     return total
 
 
@@ -139,17 +158,19 @@ def _tabulate(policy: Any, s: int, arrivals: int, overall: float) -> None:
             rates[age, had] = _ratio(found[age, had], looked[age, had, 1], like, belief)
             if once and had > 0:
                 rates[age, had] = 0.0
-    for age in range(end):
-        for had in range(PARTNERS):
+    for had in range(PARTNERS):
+        for age in range(end):
             base = all_expected / times
             if looked[age, had, 0] > 0.0 and looked[age, had, 1] > 0.0:
                 base = looked[age, had, 1] / looked[age, had, 0]
-            best = 0.0
-            for most in range(had, PARTNERS):
-                best = max(best, _best_mean(policy, age, end, had, most, base))
-            # In steps, so that chance does not decide between tuples that are alike.
-            step = 2.0 ** (np.floor(_STEPS * np.log2(best / base) + 0.5) / _STEPS)
-            index[age, had] = step if best > 0.0 else 0.0
+            best = _best_mean(policy, age, end, had, base)
+            index[age, had] = best / base
+        # Only as much change from age to age as is needed, so that chance does not decide between
+        # tuples that are alike; where the index goes on rising or falling, it is followed.
+        index[end, had] = index[end - 1, had]
+        for age in range(end - 2, -1, -1):
+            here = index[age, had]
+            index[age, had] = min(max(index[age + 1, had], here / _SLACK), here * _SLACK)
     kept = _SHARE ** (arrivals / _UNIT)
     policy.crowds[s, 0] *= kept
     policy.crowds[s, 1] *= kept
@@ -161,32 +182,34 @@ def _tabulate(policy: Any, s: int, arrivals: int, overall: float) -> None:
 
 
 @inlined
-def _best_mean(policy: Any, first: int, end: int, had: int, most: int, base: float) -> float:
-    """Return the best return per window of a stay that ends at an age or after ``most`` partners.
+def _best_mean(policy: Any, first: int, end: int, had: int, base: float) -> float:
+    """Return the best return per window of a stay that ends at an age or after so many partners.
 
-    ``inside[n]`` is the chance to be still there with n partners. Within a slice, who meets a
-    partner does so half-way. That nobody comes in a slice where x meetings are expected has the
-    chance exp(-x), here 1 / (1 + x + x * x / 2).
+    ``inside[n]`` is the chance to be still there with n partners, ``spent[n]`` and ``earned[n]``
+    are time and meetings with so many, up to an age. Within a slice, who meets a partner does so
+    half-way. That nobody comes in a slice where x meetings are expected has the chance exp(-x),
+    here 1 / (1 + x + x * x / 2).
     """
-    inside, rates, widths = policy.inside, policy.rates, policy.widths
+    inside, spent, earned = policy.inside[0], policy.inside[1], policy.inside[2]
     for n in range(PARTNERS):
         inside[n] = 1.0 if n == had else 0.0
-    best, reward, time = 0.0, 0.0, 0.0
+        spent[n] = earned[n] = 0.0
+    best = 0.0
     for age in range(first, end):
-        came = 0.0
-        for n in range(had, most + 1):
-            x = base * rates[age, n] * widths[age]
-            if n == PARTNERS - 1:
-                stays = inside[n] + 0.5 * came
-                time += stays * widths[age]
-                reward += stays * x
-                inside[n] += came
-            else:
+        width, came, time, reward = policy.widths[age], 0.0, 0.0, 0.0
+        for n in range(had, PARTNERS):
+            x = base * policy.rates[age, n] * width
+            gone = 0.0
+            if n < PARTNERS - 1:
                 gone = inside[n] * (1.0 - 1.0 / (1.0 + x + 0.5 * x * x))
-                time += (inside[n] - 0.5 * gone + 0.5 * came) * widths[age]
-                reward += gone + 0.5 * came * x
-                inside[n] += came - gone
-                came = gone
-        if time > 1e-12:
-            best = max(best, reward / time)
+                earned[n] += gone + 0.5 * came * x
+            else:
+                earned[n] += (inside[n] + 0.5 * came) * x
+            spent[n] += (inside[n] - 0.5 * gone + 0.5 * came) * width
+            inside[n] += came - gone
+            came = gone
+            time += spent[n]
+            reward += earned[n]
+            if time > 1e-12:
+                best = max(best, reward / time)
     return best

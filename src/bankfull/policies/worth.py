@@ -6,10 +6,10 @@ import numpy as np
 
 from bankfull.kernels.compiler import Float64, inlined
 
-#: Classes of importance, four an octave, and where an importance of one is: from 2**-24 to 2**40.
-CLASSES, _ONE = 256, 96
 #: The class of tuples whose stream has no importance: they do not count in that of a result.
-NO_CLASS = CLASSES
+NO_CLASS = 0
+#: Behind it classes of importance, four an octave, and where one is: from 2**-24 to 2**40.
+CLASSES, _ONE = 257, 97
 #: What is kept of all that a table was made from, when it is made anew.
 _KEPT = 0.98
 
@@ -17,7 +17,7 @@ _KEPT = 0.98
 @inlined
 def class_of(importance: float) -> int:
     """Return the class of an importance: a quarter of a power of two wide."""
-    return min(max(int(4.0 * np.log2(importance) + _ONE), 0), CLASSES - 1)
+    return min(max(int(4.0 * np.log2(importance) + _ONE), 1), CLASSES - 1)
 
 
 @inlined
@@ -30,7 +30,7 @@ def middle(importance: int) -> float:
 def _worth(combine: int, own: int, other: int) -> float:
     """Return the importance of a result of tuples of two classes."""
     if own == NO_CLASS or other == NO_CLASS:
-        counted = min(own, other)
+        counted = max(own, other)
         return 1.0 if counted == NO_CLASS else middle(counted)
     mine, theirs = middle(own), middle(other)
     if combine == 0:
@@ -49,10 +49,10 @@ def tabulate_worth(seen: Float64, worth: Float64, combine: int) -> None:
     if total < 1e-9:
         return
     worth[:] = 0.0
-    for other in range(CLASSES + 1):
+    for other in range(seen.size):
         if seen[other] > 0.0:
             share = seen[other] / total
-            for own in range(CLASSES + 1):
+            for own in range(seen.size):
                 worth[own] += share * _worth(combine, own, other)
-    for other in range(CLASSES + 1):
+    for other in range(seen.size):
         seen[other] *= _KEPT

@@ -43,10 +43,12 @@ class Slots:
         self.plan, self.shed, self.bagger = plan, plan.shed, bagger
         streams, joins = len(plan.streams), len(plan.joins)
         own = self.shed.shares is not None or self.shed.proportional
-        self.stats = streams * (1 + self.shed.policy.key_stats)
+        policy = self.shed.policy
+        self.stats = streams * (1 + policy.key_stats) + policy.key_times
+        self.notes = streams * policy.key_notes
         # A slot with a quarter to spare; a key with its part of the hash table.
         slot = SLOT.itemsize + LINK.itemsize * joins + 8
-        key = 40 + LIST.itemsize * streams + 8 * self.stats
+        key = 40 + LIST.itemsize * streams + 8 * self.stats + 4 * self.notes
         if bagger:
             slot += 24 + HELD_SET.itemsize * joins
         self.overhead = slot * 5 // 4
@@ -58,6 +60,7 @@ class Slots:
             codes=np.zeros((0, 2), np.uint64),
             lists=records((0, streams), LIST),
             stats=np.zeros((0, self.stats)),
+            notes=np.zeros((0, self.notes), np.float32),
             table=np.zeros(0, np.int64),
             streams=about_streams(plan, own),
             buffers=records(streams if own else 1, BUFFER),
@@ -158,7 +161,8 @@ class Slots:
         memory, slots, numbers = self.memory, len(self.memory.slots), len(self.memory.codes)
         assert memory.links.shape == (slots, len(self.plan.joins))
         assert memory.heap.shape == (len(memory.buffers), slots)
-        assert len(memory.lists) == len(memory.stats) == numbers < len(memory.table)
+        assert len(memory.lists) == len(memory.stats) == len(memory.notes) == numbers
+        assert numbers < len(memory.table)
         assert memory.now.keys_used <= numbers
         assert -1 <= memory.now.free < slots
         if not self.shed.in_bytes:  # a slot each, and one for the arrival that is being judged
@@ -241,8 +245,9 @@ class Slots:
         codes = np.zeros((wanted, 2), np.uint64)
         lists = records((wanted, memory.lists.shape[1]), LIST)
         lists.newest = m.NONE
-        stats = np.zeros((wanted, self.stats))
+        stats, notes = np.zeros((wanted, self.stats)), np.zeros((wanted, self.notes), np.float32)
         lists[: len(keep)], stats[: len(keep)] = memory.lists[keep], memory.stats[keep]
+        notes[: len(keep)] = memory.notes[keep]
         renumbered = np.full(used + 1, m.NONE, np.int64)
         renumbered[keep] = np.arange(len(keep))
         for join in range(len(self.plan.joins)):
@@ -252,7 +257,9 @@ class Slots:
         if memory.sets is not None:
             memory.sets.posts.key = renumbered[memory.sets.posts.key]
         before = memory.codes
-        self.memory = memory._replace(table=table, codes=codes, lists=lists, stats=stats)
+        self.memory = memory._replace(
+            table=table, codes=codes, lists=lists, stats=stats, notes=notes
+        )
         self.memory.now.keys_used = 0
         if keep.size:  # before the first tuple nobody waits for this to be compiled
             number_again(self.memory, keep, before)

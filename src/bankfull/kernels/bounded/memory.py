@@ -6,7 +6,8 @@ Tuples of one stream with one key of one join form a list, newest first; so do a
 stream by age. A *buffer* is what a budget bounds: one for all streams, or one a stream; its heap
 has the tuple that goes first at the top: smallest priority, then both ties, then the oldest.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
-policies (``keys.py``); who calls the kernels keeps enough numbers free.
+policies (``keys.py``), ``notes`` being those that seven digits are enough for; who calls the
+kernels keeps enough numbers free.
 
 In a join on sets every item of a tuple is a key. A tuple's items are *postings*, records of
 ``posts``, chained in the order of their values, each in the list of its item and stream, newest
@@ -59,6 +60,7 @@ class Memory(NamedTuple):
     codes: NDArray[np.uint64]
     lists: Records
     stats: Float64
+    notes: NDArray[np.float32]
     table: Int64
     streams: Records
     buffers: Records
@@ -192,6 +194,15 @@ def pooled(memory: Memory, join: int, stream: int, so_far: float, more: float) -
     must have all of them, the least.
     """
     return withsets.pooled(memory.sets, memory, join, stream, so_far, more)
+
+
+@inlined
+def matching(memory: Memory, join: int, promised: float, many: float) -> float:
+    """Return how many matches are promised by so many items in common (``pooled``).
+
+    ``many``: items that came for each tuple of the other stream.
+    """
+    return withsets.matching(memory.sets, memory, join, promised, many)
 
 
 @inlined

@@ -4,10 +4,10 @@ What a join on sets means here. A tuple x *agrees* with a stored tuple u of the 
 predicate holds between their sets; that is what is joined (within the windows), credited, and
 counted as partners, whatever the policy. Statistics are of *items*: an arrival counts once for
 every item it holds. What they promise a tuple together is ``memory.pooled``: the sum over its
-items, which is the number of items that it may expect to share with arrivals, and hence, divided by
-the threshold, a bound on how many of them match (Markov); where a partner must hold all of its
-items, the least of them. A tuple is told of arrivals that agree with it, not of all that share an
-item.
+items, which is the number of items that it may expect to share with arrivals; where a partner must
+hold all of its items, the least of them. ``memory.matching`` is how many matches that promises:
+where so many items must be shared, a large set is worth more than its items are. A tuple is told of
+arrivals that agree with it, not of all that share an item.
 
 Lists are linked, because eviction takes tuples from their middle; ``probes/sets.py`` searches them.
 """
@@ -25,8 +25,11 @@ from bankfull.kernels.bounded.matches import Output, in_window, place_of, write
 from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets
 from bankfull.kernels.compiler import Float64, Int64, Records, hook, inlined, inner, rule
 from bankfull.kernels.passing import by_address
-from bankfull.kernels.predicates import CONTAINS, EQUAL
+from bankfull.kernels.predicates import CONTAINS, EQUAL, OVERLAP
 from bankfull.kernels.probes import sets as probe
+
+#: Terms of a series, beyond which nothing is left that matters.
+_TERMS = 24
 
 
 @by_address
@@ -73,6 +76,23 @@ def _pooled(
     if about.kind == CONTAINS and about.contained == stream:
         return min(so_far, more)
     return so_far + more
+
+
+@rule(withsets.matching, SlotSets)
+def _matching(sets: SlotSets, memory: Memory, join: int, promised: float, many: float) -> float:
+    if memory.joins[join].kind != OVERLAP or many <= 0.0:
+        return promised
+    # The chance of so many common items as are needed, if they come independently (Poisson).
+    common, wanted = promised * many, int(sets.at_least[join])
+    term = np.exp(-common)
+    below, chance = 0.0, 0.0
+    for n in range(wanted + _TERMS):
+        if n < wanted:
+            below += term
+        else:
+            chance += term
+        term *= common / (n + 1.0)
+    return (chance if common < wanted + _TERMS / 4 else 1.0 - below) / many
 
 
 @inner

@@ -38,6 +38,15 @@ def pooled(sets: Any, memory: Any, join: int, stream: int, so_far: float, more: 
 
 
 @hook
+def matching(sets: Any, memory: Any, join: int, promised: float, many: float) -> float:
+    """Return how many matches the items promise that a tuple may expect in common with arrivals.
+
+    ``many``: items that came for each tuple of the other stream.
+    """
+    return promised
+
+
+@hook
 def agreeing(sets: Any, slot: int, join: int) -> Any:
     """Return how many stored tuples agree with one in a join on sets."""
     return 0

@@ -27,8 +27,10 @@ class Gain(Policy):
 
     The chance that the next tuple of stream o of a join has key k is estimated by fractions
     count(k) / count(any key), in counts that halve every 4, 1, 1/4, 1/16, 1/64, 1/256 windows or
-    never, on o itself, on the join's other streams, or on all of them: 21 estimates, and 1 / (1 +
-    keys known). They are mixed by shares: at first 0.5 for the last, 0.5 for all others together.
+    never, on o itself, on the join's other streams, or on all of them: 21 estimates. Another is how
+    often k came again on any of them, which is one time less than it came, over how often any key
+    did (at least 1), and the last is 1 / (1 + keys known). They are mixed by shares: at first 0.5
+    for the last, 0.5 for all others together.
     When o brings a k that came before, every share moves to (share x estimate / mixture) by a step
     of max(rate, 2 / (20 + such arrivals so far)), but is never below a millionth.
 
@@ -36,6 +38,9 @@ class Gain(Policy):
     o of (o's part of all recent arrivals, half-life 1) x (mixture's chance of the tuple's key) x
     (mean importance of a result with a tuple of o). Importance is known by class, a quarter of a
     power of two wide; it is the tuple's own until the first tables.
+
+    While nothing has come that a tuple could be joined with, its priority is its age, but less than
+    that of anybody of whom something is expected.
 
     All that is divided by what the tuple takes of the budget: its size, and its part of each of its
     keys, by the number of stored ones of its stream that hold it (at least 1).
@@ -211,7 +216,9 @@ class Gain(Policy):
 
     def _note(self, u: Arrival, memory: Memory) -> None:
         index = self.returns[u.stream].at(self._age(u, memory), self.had[u.seq])
-        self.notes[u.seq] = self._earns(u, memory) * index / memory.share(u)
+        earns = self._earns(u, memory)
+        waited = 1e-300 * memory.age(u)
+        self.notes[u.seq] = earns * index / memory.share(u) if earns > 0 else waited
 
     def _older(self, x: Arrival, memory: Memory) -> list[list[Arrival]]:
         """Return, for each join, older tuples of the same stream and key, if any, newest first."""
@@ -251,7 +258,7 @@ class Gain(Policy):
 
     def _learn(self, number: int, o: int, key: int, memory: Memory) -> None:
         estimates = self._estimates(number, o, key, memory)
-        if not any(estimates[:-1]):
+        if not any(estimates[:-2]):
             return  # nobody has seen the key
         shares = self._shares(number, o)
         mixture = sum(share * one for share, one in zip(shares, estimates, strict=True))
@@ -263,7 +270,7 @@ class Gain(Policy):
         ]
 
     def _shares(self, number: int, o: int) -> list[float]:
-        count = 3 * len(LIVES)
+        count = 3 * len(LIVES) + 1
         return self.shares.get((number, o), [0.5 / count] * count + [0.5])
 
     def _estimates(self, number: int, o: int, key: int, memory: Memory) -> list[float]:
@@ -274,7 +281,10 @@ class Gain(Policy):
                 count = sum(self._counts(number, s, key, memory)[life] for s in source)
                 total = sum(self._counts(number, s, None, memory)[life] for s in source)
                 found.append(count / total if total > 1e-9 else 0.0)
-        return [*found, 1 / (1 + len(self.keys))]
+        came = sum(self._counts(number, s, key, memory)[-1] for s in (o, *others))
+        repeated = sum(self.learned[number, s] for s in (o, *others))
+        again = max(came - 1, 0) / max(repeated, 1)
+        return [*found, again, 1 / (1 + len(self.keys))]
 
     def _counts(self, number: int, s: int, key: int | None, memory: Memory) -> list[float]:
         """Return the decayed counts of a key, or of all of them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 
 #: Lengths of the slices of a window, in windows.
@@ -11,6 +10,7 @@ BEGINS = [sum(WIDTHS[:n]) for n in range(len(WIDTHS))]
 #: Partners had: none, one, more.
 CLASSES = 3
 BELIEF = 8
+SLACK = 2 ** (1 / 16)
 
 #: A slice of age and a class of partners.
 State = tuple[int, int]
@@ -46,9 +46,9 @@ class Returns:
 
     The *index* of a state: a tuple in it is expected to meet ``base`` partners a window times the
     ratio of the state it is in. It stays until some age, or until it has more than so many
-    partners, if that is sooner; the best of all such stays, in partners a window, over the base, in
-    eight steps for a power of two. Where a tuple has one partner at most, the ratio of who had one
-    is 0.
+    partners, if that is sooner; the best of all such stays, in partners a window, over the base.
+    From old to young each is then made as much like the next older one as a factor of 2 to the 16th
+    part allows. Where a tuple has one partner at most, the ratio of who had one is 0.
     """
 
     def __init__(self, window: float, once: bool) -> None:
@@ -61,8 +61,14 @@ class Returns:
         self.index: dict[State, float] = {}
 
     def at(self, age: float, had: int) -> float:
-        """Return the index of a state."""
-        state = (slice_of(age), min(had, CLASSES - 1))
+        """Return the index at an age: that of its slice as it begins, then on to the next one's."""
+        n = slice_of(age)
+        into = min((age - BEGINS[n]) / WIDTHS[n], 1.0)
+        before, after = (self._known(slice, had) for slice in (n, min(n + 1, self.ages[-1])))
+        return before + into * (after - before)
+
+    def _known(self, slice: int, had: int) -> float:
+        state = slice, min(had, CLASSES - 1)
         return self.index.get(state, 0.0 if self.once and had else 1.0)
 
     def meet(self, age: float, had: int, seq: int) -> None:
@@ -99,8 +105,11 @@ class Returns:
             if self.time[state] > 0 and self.expected[state] > 0:
                 base = self.expected[state] / self.time[state]
             best = max(self._best(state, most, base) for most in range(state[1], CLASSES))
-            steps = math.floor(8 * math.log2(best / base) + 0.5) if best > 0 else 0
-            self.index[state] = 2 ** (steps / 8) if best > 0 else 0.0
+            self.index[state] = best / base
+        for age, had in reversed(states):
+            if age + 1 in self.ages:
+                here, older = self.index[age, had], self.index[age + 1, had]
+                self.index[age, had] = min(max(older, here / SLACK), here * SLACK)
         kept = 0.98 ** (arrivals / 128)
         self.meetings *= kept
         self.squares *= kept
