@@ -58,9 +58,10 @@ def test_compiling_is_said(
 
 
 #: A kernel in a package of its own, and all that its code is made from: a helper and a constant in
-#: another file, a rule in a third, a record, and a user's plain function.
+#: another file, rules in a third, for a record that it is given and one that it makes itself.
 PACKAGE = {
-    "state.py": "from typing import NamedTuple\nclass Mine(NamedTuple):\n    weight: int\n",
+    "state.py": "from typing import NamedTuple\nclass Mine(NamedTuple):\n    weight: int\n"
+    "class Made(NamedTuple):\n    size: int\n",
     "helper.py": """
 from bankfull.kernels.compiler import hook, inlined
 from .numbers import FACTOR
@@ -75,17 +76,21 @@ def worth(policy, number):
     "rules.py": """
 from bankfull.kernels.compiler import rule
 from . import helper
-from .state import Mine
+from .state import Made, Mine
 @rule(helper.worth, Mine)
 def _worth(policy, number):
     return policy.weight + number
+@rule(helper.worth, Made)
+def _worth_of_made(made, number):
+    return made.size - 7
 """,
     "loop.py": """
 from bankfull.kernels.compiler import kernel
 from . import helper, rules
+from .state import Made
 @kernel
 def total(policy, number):
-    return helper.scaled(number) + helper.worth(policy, number)
+    return helper.worth(Made(number), 0) + helper.scaled(number) + helper.worth(policy, number)
 """,
 }
 SECOND = """
@@ -100,6 +105,7 @@ CHANGES = [
     ("helper.py", "FACTOR * number", "FACTOR * number + 1"),
     ("rules.py", "policy.weight + number", "policy.weight - number"),
     ("loop.py", "+ helper.worth", "- helper.worth"),
+    ("rules.py", "made.size - 7", "made.size - 6"),
 ]
 
 
@@ -129,7 +135,7 @@ def test_kernels_of_changed_sources_are_not_reused(tmp_path: Path) -> None:
 
     assert answer() == (80, 1)
     assert answer() == (80, 1)  # the code on disk is used
-    expected = [150, 151, 137, 145]
+    expected = [150, 151, 137, 145, 146]
     for number, (name, before, after) in enumerate(CHANGES):
         path = package / name
         assert before in path.read_text()
@@ -137,7 +143,7 @@ def test_kernels_of_changed_sources_are_not_reused(tmp_path: Path) -> None:
         assert answer() == (expected[number], number + 2), f"{name} has changed"
     with (package / "helper.py").open("a") as file:
         file.write("# A comment changes nothing.\n")
-    assert answer() == (145, len(CHANGES) + 1)
+    assert answer() == (146, len(CHANGES) + 1)
 
 
 @compiled_only

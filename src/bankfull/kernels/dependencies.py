@@ -2,8 +2,8 @@
 
 Machine code is kept on disk (``cache.py``) and must not be used when anything that went into it has
 changed, in whatever file of whatever package. So nothing is listed: from a kernel's own code all
-names are followed, through functions that it calls, hooks and the rules of the types it is called
-with, modules, and the values of constants.
+names are followed, through functions that it calls, hooks and the rules of the types that it is
+called with or names, modules, and the values of constants.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def digest(function: Callable[..., Any], kinds: Iterable[type]) -> str:
     >>> digest(double, []) == digest(double, []), digest(double, []) == digest(triple, [])
     (True, False)
     """
-    types = list(kinds)
+    types: list[Any] = []
+    hooks: list[dict[Any, Callable[..., Any]]] = []
     seen: list[tuple[str, bytes]] = []
-    left: list[Any] = [function, *types]
+    left: list[Any] = [function, *kinds]
     visited: set[int] = set()
     while left:
         thing = left.pop()
@@ -46,10 +47,14 @@ def digest(function: Callable[..., Any], kinds: Iterable[type]) -> str:
             said, reached = _read(thing)
             seen.append((f"{thing.__module__}.{thing.__qualname__}", said + options))
             left += reached
-            rules = RULES.get(thing, {})
-            left += [rules[kind] for kind in types if kind in rules]
+            if thing in RULES:
+                hooks.append(RULES[thing])
+                left += [RULES[thing][kind] for kind in types if kind in RULES[thing]]
         elif isinstance(thing, type):
             seen.append((f"{thing.__module__}.{thing.__qualname__}", _fields(thing)))
+            # Of this type are arguments, or values that a kernel makes itself and asks hooks about.
+            types.append(thing)
+            left += [rules[thing] for rules in hooks if thing in rules]
     made = hashlib.blake2b(digest_size=8)
     for name, said in sorted(seen):
         made.update(name.encode() + b"\0" + said)
