@@ -302,7 +302,7 @@ def test_inner_functions_are_found_on_disk(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    assert answer("loop.total") == "80 ['_worth', 'scaled', 'total']"
+    assert answer("loop.total") == "80 ['_worth', '_worth_of_made', 'scaled', 'total']"
     assert answer("second.product") == "700 ['_worth', 'product']"
     assert answer("second.product") == "700 []"
     assert answer("loop.total") == "80 []"
