@@ -132,18 +132,6 @@ def job(folder: Path, orders: str, payments: str, more: str = "", before: str = 
     return path
 
 
-def quick_renames() -> dict[str, str]:
-    """Return an environment in which Spark renames files itself.
-
-    Its choice for a local disk runs some 60 programs a micro-batch. Drivers that are killed, and
-    the examples, keep it.
-    """
-    manager = "checkpointing.FileSystemBasedCheckpointFileManager"
-    setting = "spark.sql.streaming.checkpointFileManagerClass"
-    chosen = f"-D{setting}=org.apache.spark.sql.execution.streaming.{manager}"
-    return {"SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {chosen}".strip()}
-
-
 def bankfull(
     *arguments: object, stdin: bytes | None = None, **environment: str
 ) -> subprocess.CompletedProcess[bytes]:

@@ -70,7 +70,7 @@ SPARK = pytest.param("spark", marks=[pytest.mark.xdist_group("spark"), pytest.ma
 @pytest.mark.parametrize("engine", ["embedded", SPARK])
 def test_demo_joins_every_flight_with_its_weather(engine: str, tmp_path: Path) -> None:
     words = ("demo", "--engine", engine, "--json", "--keep", tmp_path / "kept")
-    done = shop.bankfull(*words, **shop.quick_renames())
+    done = shop.bankfull(*words)
     assert (done.returncode, done.stderr) == (0, b"")
     told = json.loads(done.stdout)
     assert told["runtime"] == engine

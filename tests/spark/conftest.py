@@ -19,11 +19,6 @@ from spark_undisturbed import BUCKETS, Undisturbed
 import bankfull as bf
 
 _HERE = Path(__file__).parent
-#: Renames files itself. Spark's choice for a local disk runs a program for every rename: some 60
-#: processes a micro-batch, a third of its time. Drivers of their own keep Spark's choice.
-_FILES = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,7 +53,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
             "spark.sql.warehouse.dir": scratch / "warehouse",
             "spark.sql.shuffle.partitions": 2,
             "spark.sql.streaming.numRecentProgressUpdates": 1000,
-            "spark.sql.streaming.checkpointFileManagerClass": _FILES,
         },
     )
     made.sparkContext.setLogLevel("OFF")  # tasks fail on purpose, and say so at length

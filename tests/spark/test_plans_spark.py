@@ -6,6 +6,8 @@ names with dots and backticks, names that differ in case alone; strings with col
 
 from __future__ import annotations
 
+import stat
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
@@ -19,6 +21,7 @@ from spark_runs import Runner, read_stream, write_stream
 
 import bankfull as bf
 from bankfull.errors import PlanError
+from bankfull.runtime.spark.session import _socket_folder
 from bankfull.telemetry import Event
 
 Fresh = Callable[[], Runner]
@@ -296,3 +299,17 @@ def test_one_session_may_have_several_objects(spark: Any) -> None:
     sides[1] = bf.stream(spark.newSession().createDataFrame(*rows), time="t", name="b")
     with pytest.raises(PlanError, match="different sessions"):
         bf.join(*sides, on="k", within=1)
+
+
+def test_a_local_session_talks_through_a_folder_of_its_own(spark: Any) -> None:
+    folder = Path(spark.sparkContext.getConf().get("spark.python.unix.domain.socket.dir"))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert any(entry.is_socket() for entry in folder.iterdir())
+
+
+def test_sockets_in_a_folder_with_a_long_name_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A socket's path may have some hundred bytes: Spark would fail to make one.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("long" * 20)))
+    assert _socket_folder.__wrapped__() is None

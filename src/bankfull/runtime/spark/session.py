@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
 import sys
+import tempfile
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bankfull.errors import PlanError
@@ -16,6 +20,13 @@ if TYPE_CHECKING:
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_RENAMING = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+_SOCKETS = "spark.python.unix.domain.socket"
+#: A socket's path may have about a hundred bytes, of which its name takes fewer than fifty.
+_MOST_FOLDER_BYTES = 50
 
 
 def session(name: str = "bankfull", master: str | None = None, **config: object) -> SparkSession:
@@ -44,6 +55,7 @@ def session(name: str = "bankfull", master: str | None = None, **config: object)
         "spark.python.daemon.module": "bankfull.runtime.spark.daemon",
         _PROVIDER: _ROCKSDB,
         _CHANGELOG: "true",
+        **(_local_settings() if (master or "local").startswith("local") else {}),
         **config,
     }
     if java_options := java_classes.options():
@@ -54,6 +66,36 @@ def session(name: str = "bankfull", master: str | None = None, **config: object)
     spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _local_settings() -> dict[str, str]:
+    """Return settings with which a micro-batch on one machine waits less (docs/decisions/0029).
+
+    Java and Python talk through sockets in a folder: through the network's, each task of a Python
+    stage waits some 40 ms for an acknowledgement that the receiver holds back. And Spark renames
+    the files of a checkpoint itself: its own choice, which is right for a distributed file system,
+    runs programs for each of them on a local disk (readlink, chmod), some thirty a micro-batch.
+    """
+    settings = {_FILE_MANAGER: _RENAMING}
+    folder = _socket_folder()
+    if folder is not None:
+        settings |= {f"{_SOCKETS}.enabled": "true", f"{_SOCKETS}.dir": folder}
+    return settings
+
+
+@cache
+def _socket_folder() -> str | None:
+    """Return a folder for this process's sockets that only this user can enter, or None."""
+    if os.name != "posix" or len(os.fsencode(tempfile.gettempdir())) > _MOST_FOLDER_BYTES:
+        return None
+    folder = tempfile.mkdtemp(prefix="bankfull-")
+    atexit.register(_remove_folder, folder, os.getpid())
+    return folder
+
+
+def _remove_folder(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # not a process that was forked from it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def require_spark() -> None:
