@@ -112,7 +112,7 @@ class EqualIndex:
         afterwards, for no more results than comparisons are left: each result is one of them.
         """
         left, right = sides
-        turns = np.empty((3, AHEAD), np.int64)
+        turns = np.empty((3, 2 * AHEAD), np.int64)
         chosen = self.selection
         given = (left, right, clock, self.table, own)
         if isinstance(chosen, Selection) and not self.scan and takes_all(chosen):
@@ -135,7 +135,7 @@ class EqualIndex:
         clock = self.clock
         wind(clock, self.logs, until)
         before, low, end = clock.cursor.copy(), clock.low.copy(), clock.end.copy()
-        turns = np.empty((3, AHEAD), np.int64)
+        turns = np.empty((3, 2 * AHEAD), np.int64)
         left, right = self.sides()
         self.rooms += [Room(2) for _ in range(len(self.rooms), 2)]
         found = []
