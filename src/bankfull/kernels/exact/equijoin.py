@@ -114,9 +114,11 @@ def _process(
     times, base, end = other.stored.times, other.base, other.end
     if table.scan or other.rows != UNBOUNDED or counts_places(selection):
         end = past = _come_before(times, base, past, end, t, other.first)
-    low = raise_low(times, base, end, low, t, other.span, other.rows)
     bucket = 2 * bucket_of(code, table.shift)
     x = newest(table, bucket + 1 - s, end)
+    # Where the newest candidate has left, it does not matter how many others have.
+    if x >= low or counts_places(selection):
+        low = raise_low(times, base, end, low, t, other.span, other.rows)
     after, compared = compare(
         selection, s, i, own, t, code, side.span, other.stored, base, low, other.span, end, x,
         table.scan, out, joined, count,

@@ -86,11 +86,25 @@ def _combinations(
 
 
 @inlined
-def _has_candidates(clock: Clock, table: Table, s: int, bucket: int, streams: int) -> bool:
-    """Tell whether every other stream has a tuple in a bucket: if not, there is no result."""
+def _has_candidates(
+    times: tuple[Int64, ...], clock: Clock, table: Table, s: int, t: int, bucket: int
+) -> bool:
+    """Tell whether every other stream has a tuple in a bucket: if not, there is no result.
+
+    Only if all have, as far as is known, it is found out how many of their tuples have left by now.
+    """
+    streams = len(times)
     if not table.scan:
         for k in range(streams):
             if k != s and table.heads[bucket + k] < clock.low[k]:
+                return False
+    for k in range(streams):
+        if k != s:
+            clock.low[k] = raise_low(
+                times[k], clock.base[k], clock.cursor[k], clock.low[k], t, clock.span[k],
+                clock.rows[k],
+            )  # fmt: skip
+            if not table.scan and table.heads[bucket + k] < clock.low[k]:
                 return False
     return True
 
@@ -131,13 +145,7 @@ def join_many(
             bucket = bucket_of(code, table.shift)
             if own_links[i] != UNKEYED and is_own(bucket, table, part):
                 bucket *= streams
-                for j in range(streams):
-                    if j != s:
-                        clock.low[j] = raise_low(
-                            times[j], clock.base[j], clock.cursor[j], clock.low[j], t,
-                            clock.span[j], clock.rows[j],
-                        )  # fmt: skip
-                if _has_candidates(clock, table, s, bucket, streams):
+                if _has_candidates(times, clock, table, s, t, bucket):
                     after, steps = _combinations(
                         times, codes, links, clock, table, s, own, t, code, bucket, at, out,
                         joined, count,
