@@ -93,7 +93,7 @@ class EqualIndex:
             count, compared, full = self._join_pairs(sides, clock, own, out, joined)
         else:
             times, codes, links = (tuple(arrays) for arrays in zip(*sides, strict=True))
-            numbers = np.zeros((3, len(sides)), np.int64)
+            numbers = np.zeros((6, len(sides)), np.int64)
             count, compared, full = join_many(
                 times, codes, links, clock, self.table, own, out, joined, numbers
             )

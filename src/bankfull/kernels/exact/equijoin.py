@@ -158,14 +158,32 @@ def join_pairs(
         if a == filled_left and next_left < end_left:
             a = 0
             filled_left, next_left, read = _look_ahead(
-                left, base_left, next_left, end_left, right, base_right, low_right, 1, table, part,
+                left,
+                base_left,
+                next_left,
+                end_left,
+                right,
+                base_right,
+                low_right,
+                1,
+                table,
+                part,
                 turns_left,
             )
             turns[2, 0] = read
         if b == filled_right and next_right < end_right:
             b = 0
             filled_right, next_right, read = _look_ahead(
-                right, base_right, next_right, end_right, left, base_left, low_left, 0, table, part,
+                right,
+                base_right,
+                next_right,
+                end_right,
+                left,
+                base_left,
+                low_left,
+                0,
+                table,
+                part,
                 turns_right,
             )
             turns[2, 0] = read

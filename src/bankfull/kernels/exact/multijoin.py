@@ -42,42 +42,56 @@ def _last_time(times: tuple[Int64, ...], clock: Clock, s: int) -> int:
 @inlined
 def _combinations(
     times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
-    clock: Clock, table: Table, s: int, own: int, t: int, code: np.uint64, bucket: int, at: Int64,
-    out: Int64, joined: Int64, count: int,
+    clock: Clock, table: Table, s: int, own: int, t: int, code: np.uint64, bucket: int,
+    room: Int64, out: Int64, joined: Int64, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Find one partner from every other stream, for tuple ``own`` of stream ``s``.
 
-    Walks the chains like an odometer; ``at[j]`` is where it stands in stream j. Members must lie
-    within their own window of the latest member, which makes every pair fit (ARCHITECTURE.md).
+    Without a partner in every stream there is no result, which ends most searches early. Then walks
+    the chains like an odometer, from the newest partners, ``first[j]``, on; ``at[j]`` is where it
+    stands in stream j. Members must lie within their own window of the latest member, which makes
+    every pair fit (ARCHITECTURE.md). Of the members chosen before that of stream j so much is
+    known: ``latest[j]``, their largest time, and how long after it all their windows still reach,
+    ``ahead[j]``. What does not fit with all of them is not followed further.
     """
+    at, latest, ahead, first = room[0], room[1], room[2], room[3]
     streams = len(times)
     at[s] = own
     compared = 0
+    for k in range(streams):
+        if k != s:
+            x, found, compared = next_partner(
+                Everything(0), t, code, clock.span[s], Keyed(times[k], codes[k], links[k]),
+                clock.base[k], clock.low[k], clock.span[k],
+                newest(table, bucket + k, clock.cursor[k]), table.scan, compared,
+            )  # fmt: skip
+            if not found:
+                return count, compared
+            first[k] = x
     j = 1 if s == 0 else 0
-    x = newest(table, bucket + j, clock.cursor[j])
+    latest[j], ahead[j] = t, clock.span[s]
+    x = first[j]
     while True:
+        span = clock.span[j]
         x, found, compared = next_partner(
-            Everything(0), t, code, clock.span[s], Keyed(times[j], codes[j], links[j]),
-            clock.base[j], clock.low[j], clock.span[j], x, table.scan, compared,
+            Everything(0), latest[j], code, ahead[j], Keyed(times[j], codes[j], links[j]),
+            clock.base[j], clock.low[j], span, x, table.scan, compared,
         )  # fmt: skip
         at[j] = x
         if found:
+            later = times[j][x - clock.base[j]] - latest[j]
+            reached = latest[j] + max(later, 0)
             deeper = j + 1 + (j + 1 == s)
             if deeper < streams:
+                latest[deeper] = reached
+                ahead[deeper] = min(ahead[j] - max(later, 0), span + min(later, 0))
                 j = deeper
-                x = newest(table, bucket + j, clock.cursor[j])
+                x = first[j]
                 continue
-            latest = t
-            for k in range(streams):
-                latest = max(latest, times[k][at[k] - clock.base[k]])
-            fits = True
-            for k in range(streams):
-                fits &= latest - times[k][at[k] - clock.base[k]] <= clock.span[k]
-            if fits:
-                if count == joined.size:
-                    return -1, compared
-                write(at, latest, out, joined, count)
-                count += 1
+            if count == joined.size:
+                return -1, compared
+            write(at, reached, out, joined, count)
+            count += 1
         else:
             j = j - 1 - (j - 1 == s)
             if j < 0:
@@ -114,9 +128,9 @@ def join_many(
     times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
     clock: Clock, table: Table, part: Part, out: Int64, joined: Int64, room: Int64,
 ) -> tuple[int, int, bool]:  # fmt: skip
-    """Like ``equijoin.join_pairs`` for three and more streams; ``room`` is three numbers each."""
+    """Like ``equijoin.join_pairs`` for three and more streams; ``room`` is six numbers each."""
     streams = len(times)
-    at, fetched = room[0], room[1]
+    fetched = room[4]
     for j in range(streams):
         fetched[j] = clock.cursor[j]
     count = 0
@@ -140,14 +154,14 @@ def join_many(
                         # Read so that the processor fetches it for all of them at once; what is
                         # written must depend on it, or the compiler leaves it out.
                         bucket = bucket_of(own_codes[q - base], table.shift) * streams
-                        room[2, s] ^= table.heads[bucket + (s == 0)]
+                        room[5, s] ^= table.heads[bucket + (s == 0)]
             code = own_codes[i]
             bucket = bucket_of(code, table.shift)
             if own_links[i] != UNKEYED and is_own(bucket, table, part):
                 bucket *= streams
                 if _has_candidates(times, clock, table, s, t, bucket):
                     after, steps = _combinations(
-                        times, codes, links, clock, table, s, own, t, code, bucket, at, out,
+                        times, codes, links, clock, table, s, own, t, code, bucket, room, out,
                         joined, count,
                     )  # fmt: skip
                     if after < 0:
