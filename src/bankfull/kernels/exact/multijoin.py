@@ -5,6 +5,8 @@ Like ``equijoin.py``, over the same chains and with the same search.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -123,6 +125,32 @@ def _has_candidates(
     return True
 
 
+@inlined
+def _read_ahead(
+    times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
+    clock: Clock, table: Table, s: int, start: int, stop: int,
+) -> Any:  # fmt: skip
+    """Read where the searches of tuples ``start`` to ``stop`` of stream ``s`` begin.
+
+    The processor then fetches it for all of them at once, where a search would wait for one after
+    the other; nothing relies on it. Returns a number that depends on all that was read, which must
+    be written somewhere, or the compiler leaves it out.
+    """
+    streams = len(times)
+    own_codes, own_base = codes[s], clock.base[s]
+    read = np.uint64(0)
+    for k in range(streams):
+        if k == s:
+            continue
+        other_times, other_codes, other_links = times[k], codes[k], links[k]
+        base, low = clock.base[k], clock.low[k]
+        for q in range(start, stop):
+            x = table.heads[bucket_of(own_codes[q - own_base], table.shift) * streams + k]
+            i = (x - base) * (x >= low)
+            read ^= other_codes[i] ^ np.uint64(other_times[i] ^ other_links[i])
+    return np.int64(read)
+
+
 @kernel
 def join_many(
     times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
@@ -150,11 +178,7 @@ def join_many(
             if own >= fetched[s]:
                 fetched[s] = min(end, own + AHEAD)
                 if not table.scan:
-                    for q in range(own, fetched[s]):
-                        # Read so that the processor fetches it for all of them at once; what is
-                        # written must depend on it, or the compiler leaves it out.
-                        bucket = bucket_of(own_codes[q - base], table.shift) * streams
-                        room[5, s] ^= table.heads[bucket + (s == 0)]
+                    room[5, s] ^= _read_ahead(times, codes, links, clock, table, s, own, fetched[s])
             code = own_codes[i]
             bucket = bucket_of(code, table.shift)
             if own_links[i] != UNKEYED and is_own(bucket, table, part):
