@@ -175,6 +175,7 @@ def test_bench_measures_every_workload() -> None:
         ("equi", "duckdb"),
         ("equi", "pathway"),
         ("equi", "flink"),
+        *(("streams", f"bankfull/{count} streams") for count in (2, 3, 4, 5)),
         ("overlap", "bankfull/inverted"),
         ("overlap", "bankfull/identifier"),
         ("overlap", "bankfull/scan"),

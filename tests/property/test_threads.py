@@ -27,6 +27,7 @@ from bankfull.core import Batch, Budget, Ledger, restore, snapshot, start, step
 from bankfull.core.exact.equal_index import EqualIndex
 from bankfull.core.exact.join import ExactJoin
 from bankfull.core.workers import Workers
+from bankfull.runtime.embedded.run import BATCH_ROWS
 from bankfull.testing import Case
 from bankfull.testing.checks import check_output
 from bankfull.testing.recovery import turns
@@ -142,6 +143,15 @@ def test_few_rows_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> Non
     joined = _read(_tables("number", 2), 3)
     assert joined.read_all().num_rows
     assert len(_index(joined).clocks) == 1
+
+
+def test_more_threads_are_given_more_rows_at_a_time() -> None:
+    """Where they divide a step: a memory budget is kept by one thread."""
+    tables = _tables("number", 2)
+    rows = [_read(tables, threads)._batch_rows for threads in (1, 2, 64)]
+    assert rows == [BATCH_ROWS, 2 * BATCH_ROWS, 4 * BATCH_ROWS]
+    shed = bf.shed(bf.tuples(10), keep="fifo")
+    assert _read(tables, 2, overload=shed)._batch_rows == BATCH_ROWS
 
 
 def test_an_error_of_a_thread_is_raised_when_all_have_ended() -> None:

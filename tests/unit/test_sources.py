@@ -14,6 +14,7 @@ import pytest
 
 import bankfull as bf
 from bankfull.errors import PlanError
+from bankfull.runtime.embedded.sources import as_source
 
 TABLE = pa.table({"t": [1, 2, 3], "k": ["x", "y", None]})
 
@@ -103,3 +104,12 @@ def test_the_rest_is_refused_with_the_cure(source: Any, words: str) -> None:
     side = bf.stream(source, time="t", name="a")
     with pytest.raises(PlanError, match=words):
         bf.join(side, bf.stream(TABLE, time="t", name="b"), on="k", within=5)
+
+
+def test_a_long_batch_is_cut_into_pieces_of_equal_length() -> None:
+    """A short last piece would cost as much as any."""
+    source = as_source(pa.table({"t": range(10)}), "a")
+    pieces = []
+    while (rows := source.read(4)) is not None:
+        pieces.append(rows["t"].to_pylist())
+    assert pieces == [[0, 1, 2, 3], [4, 5, 6], [7, 8, 9]]

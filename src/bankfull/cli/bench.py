@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _WORKLOADS = {
-    "embedded": ("equi", "overlap", "length", "startup", "shed"),
+    "embedded": ("equi", "streams", "overlap", "length", "startup", "shed"),
     "spark": ("join60", "join600", "shed60", "latency", "window10x", "cores", "overlap"),
 }
 _REPEATS = {"embedded": 3, "spark": 1}
@@ -45,9 +45,10 @@ def bench(
     """Measure a runtime beside other systems, all in this run.
 
     Workloads of embedded: equi (2 x 2,000,000 rows, equal keys within a minute, against DuckDB
-    and, where they are installed, Pathway and Flink), overlap (sets with 3 items in common:
-    inverted index, identifier-sorted index, scan), length (ten times the stream: time and
-    memory), startup, shed (every policy within a memory budget).
+    and, where they are installed, Pathway and Flink), streams (equal keys of two to five
+    streams), overlap (sets with 3 items in common: inverted index, identifier-sorted index,
+    scan), length (ten times the stream: time and memory), startup, shed (every policy within a
+    memory budget).
 
     Workloads of spark, about half an hour: join60 and join600 (equal keys within 60 and 600
     seconds, against Spark's own join and against only moving the rows), shed60 (within a quarter of

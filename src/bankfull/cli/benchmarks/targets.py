@@ -30,6 +30,15 @@ _TARGETS = (
         "ratio_to_one_thread",
         1.7,
     ),
+    *(
+        _Target(
+            f"streams: rate of {count} streams over that of two, at least 0.5",
+            {"workload": "streams", "streams": count},
+            "ratio_to_two_streams",
+            0.5,
+        )
+        for count in (3, 4, 5)
+    ),
     _Target(
         "overlap, uniform items: inverted index over scan, at least 10",
         {**_INVERTED, "items": "uniform"},

@@ -93,7 +93,7 @@ class EqualIndex:
             count, compared, full = self._join_pairs(sides, clock, own, out, joined)
         else:
             times, codes, links = (tuple(arrays) for arrays in zip(*sides, strict=True))
-            numbers = np.zeros((3, len(sides)), np.int64)
+            numbers = np.zeros((6, len(sides)), np.int64)
             count, compared, full = join_many(
                 times, codes, links, clock, self.table, own, out, joined, numbers
             )
@@ -112,7 +112,7 @@ class EqualIndex:
         afterwards, for no more results than comparisons are left: each result is one of them.
         """
         left, right = sides
-        turns = np.empty((3, AHEAD), np.int64)
+        turns = np.empty((3, 2 * AHEAD), np.int64)
         chosen = self.selection
         given = (left, right, clock, self.table, own)
         if isinstance(chosen, Selection) and not self.scan and takes_all(chosen):
@@ -135,7 +135,7 @@ class EqualIndex:
         clock = self.clock
         wind(clock, self.logs, until)
         before, low, end = clock.cursor.copy(), clock.low.copy(), clock.end.copy()
-        turns = np.empty((3, AHEAD), np.int64)
+        turns = np.empty((3, 2 * AHEAD), np.int64)
         left, right = self.sides()
         self.rooms += [Room(2) for _ in range(len(self.rooms), 2)]
         found = []

@@ -22,13 +22,15 @@ def to_units(values: pa.Array, scale: int) -> tuple[NDArray[np.int64], NDArray[n
         )
     whole = values.cast(_integer(values.type)).to_numpy(zero_copy_only=False)
     most = TIME_MAX // scale
-    if whole.dtype == np.uint64:
-        outside = whole > np.uint64(most)
-    else:
-        outside = (whole > most) | (whole < -most)
+    outside = np.zeros(len(whole), np.bool_)
+    # The least and the largest are found sooner than which of them lie out of range.
+    if len(whole) and whole.max() > most:
+        outside |= whole > most
+    if len(whole) and whole.min() < -most:
+        outside |= whole < -most
     units: NDArray[np.int64] = whole.astype(np.int64)
     if outside.any():
-        units = np.where(outside, 0, units)
+        units[outside] = 0
     return (units * scale if scale != 1 else units), outside
 
 

@@ -68,6 +68,14 @@ def is_own(bucket: int, table: Table, part: Part) -> bool:
 
 
 @inlined
+def own_range(table: Table, part: Part) -> tuple[Any, Any]:
+    """Return the first bucket of a part, and how many it has."""
+    bits = np.int64(64) - np.int64(table.shift)
+    first = (np.int64(part.number) << bits) // part.parts
+    return first, np.uint64(((np.int64(part.number + 1) << bits) // part.parts) - first)
+
+
+@inlined
 def newest(table: Table, slot: int, end: int) -> Any:
     """Return the newest candidate of a stream and bucket; ``end`` is one past the stream's last."""
     return end - 1 if table.scan else table.heads[slot]

@@ -26,8 +26,8 @@ from bankfull.kernels.exact.chains import (
     Table,
     bucket_of,
     insert,
-    is_own,
     newest,
+    own_range,
 )
 from bankfull.kernels.exact.equality import compare
 from bankfull.kernels.exact.merge import UNBOUNDED, Clock, raise_low
@@ -39,31 +39,37 @@ AHEAD = 64
 
 @inlined
 def _look_ahead(
-    side: Keyed, base: int, start: int, end: int, place: int, table: Table, part: Part,
-    turns: Int64,
+    side: Keyed, base: int, start: int, end: int, other: Keyed, other_base: int, other_low: int,
+    place: int, table: Table, part: Part, turns: Int64,
 ) -> tuple[int, int, Any]:  # fmt: skip
     """Write into ``turns`` the next tuples of one of two streams that have a key and are own.
 
     ``place`` is that of the other stream in a bucket. What a search of these tuples begins with is
-    read, so that the processor fetches it for all of them at once; it is not relied on, as it may
-    have changed when their turn comes. Returns how many there are, where to look on, and a number
-    that depends on all that was read, so that the compiler lets it be read.
+    read, first all buckets, then all candidates, so that the processor fetches it for all of them
+    at once; it is not relied on, as it may have changed when their turn comes. Returns how many
+    there are, where to look on, and a number that depends on all that was read, so that the
+    compiler lets it be read.
     """
     filled = 0
+    first, width = own_range(table, part)
     while filled == 0 and start < end:
-        stop = min(end, start + turns.size)
+        stop = min(end, start + turns.size // 2)
         for q in range(start, stop):
             bucket = bucket_of(side.codes[q - base], table.shift)
             turns[filled] = q
             # An addition in place of a branch, which no processor could foresee.
-            filled += (side.links[q - base] != UNKEYED) & is_own(bucket, table, part)
+            filled += (side.links[q - base] != UNKEYED) & (np.uint64(bucket - first) < width)
         start = stop
-    read = np.int64(0)
+    read = np.uint64(0)
     if not table.scan:
+        rows = turns[turns.size // 2 :]
         for k in range(filled):
             x = table.heads[2 * bucket_of(side.codes[turns[k] - base], table.shift) + place]
-            read ^= x
-    return filled, start, read
+            rows[k] = (x - other_base) * (x >= other_low)
+        for k in range(filled):
+            i = rows[k]
+            read ^= other.codes[i] ^ np.uint64(other.times[i] ^ other.links[i])
+    return filled, start, np.int64(read)
 
 
 @inlined
@@ -108,9 +114,11 @@ def _process(
     times, base, end = other.stored.times, other.base, other.end
     if table.scan or other.rows != UNBOUNDED or counts_places(selection):
         end = past = _come_before(times, base, past, end, t, other.first)
-    low = raise_low(times, base, end, low, t, other.span, other.rows)
     bucket = 2 * bucket_of(code, table.shift)
     x = newest(table, bucket + 1 - s, end)
+    # Where the newest candidate has left, it does not matter how many others have.
+    if x >= low or counts_places(selection):
+        low = raise_low(times, base, end, low, t, other.span, other.rows)
     after, compared = compare(
         selection, s, i, own, t, code, side.span, other.stored, base, low, other.span, end, x,
         table.scan, out, joined, count,
@@ -150,13 +158,33 @@ def join_pairs(
         if a == filled_left and next_left < end_left:
             a = 0
             filled_left, next_left, read = _look_ahead(
-                left, base_left, next_left, end_left, 1, table, part, turns_left
+                left,
+                base_left,
+                next_left,
+                end_left,
+                right,
+                base_right,
+                low_right,
+                1,
+                table,
+                part,
+                turns_left,
             )
             turns[2, 0] = read
         if b == filled_right and next_right < end_right:
             b = 0
             filled_right, next_right, read = _look_ahead(
-                right, base_right, next_right, end_right, 0, table, part, turns_right
+                right,
+                base_right,
+                next_right,
+                end_right,
+                left,
+                base_left,
+                low_left,
+                0,
+                table,
+                part,
+                turns_right,
             )
             turns[2, 0] = read
         from_left = b == filled_right

@@ -5,6 +5,8 @@ Like ``equijoin.py``, over the same chains and with the same search.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,42 +44,56 @@ def _last_time(times: tuple[Int64, ...], clock: Clock, s: int) -> int:
 @inlined
 def _combinations(
     times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
-    clock: Clock, table: Table, s: int, own: int, t: int, code: np.uint64, bucket: int, at: Int64,
-    out: Int64, joined: Int64, count: int,
+    clock: Clock, table: Table, s: int, own: int, t: int, code: np.uint64, bucket: int,
+    room: Int64, out: Int64, joined: Int64, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Find one partner from every other stream, for tuple ``own`` of stream ``s``.
 
-    Walks the chains like an odometer; ``at[j]`` is where it stands in stream j. Members must lie
-    within their own window of the latest member, which makes every pair fit (ARCHITECTURE.md).
+    Without a partner in every stream there is no result, which ends most searches early. Then walks
+    the chains like an odometer, from the newest partners, ``first[j]``, on; ``at[j]`` is where it
+    stands in stream j. Members must lie within their own window of the latest member, which makes
+    every pair fit (ARCHITECTURE.md). Of the members chosen before that of stream j so much is
+    known: ``latest[j]``, their largest time, and how long after it all their windows still reach,
+    ``ahead[j]``. What does not fit with all of them is not followed further.
     """
+    at, latest, ahead, first = room[0], room[1], room[2], room[3]
     streams = len(times)
     at[s] = own
     compared = 0
+    for k in range(streams):
+        if k != s:
+            x, found, compared = next_partner(
+                Everything(0), t, code, clock.span[s], Keyed(times[k], codes[k], links[k]),
+                clock.base[k], clock.low[k], clock.span[k],
+                newest(table, bucket + k, clock.cursor[k]), table.scan, compared,
+            )  # fmt: skip
+            if not found:
+                return count, compared
+            first[k] = x
     j = 1 if s == 0 else 0
-    x = newest(table, bucket + j, clock.cursor[j])
+    latest[j], ahead[j] = t, clock.span[s]
+    x = first[j]
     while True:
+        span = clock.span[j]
         x, found, compared = next_partner(
-            Everything(0), t, code, clock.span[s], Keyed(times[j], codes[j], links[j]),
-            clock.base[j], clock.low[j], clock.span[j], x, table.scan, compared,
+            Everything(0), latest[j], code, ahead[j], Keyed(times[j], codes[j], links[j]),
+            clock.base[j], clock.low[j], span, x, table.scan, compared,
         )  # fmt: skip
         at[j] = x
         if found:
+            later = times[j][x - clock.base[j]] - latest[j]
+            reached = latest[j] + max(later, 0)
             deeper = j + 1 + (j + 1 == s)
             if deeper < streams:
+                latest[deeper] = reached
+                ahead[deeper] = min(ahead[j] - max(later, 0), span + min(later, 0))
                 j = deeper
-                x = newest(table, bucket + j, clock.cursor[j])
+                x = first[j]
                 continue
-            latest = t
-            for k in range(streams):
-                latest = max(latest, times[k][at[k] - clock.base[k]])
-            fits = True
-            for k in range(streams):
-                fits &= latest - times[k][at[k] - clock.base[k]] <= clock.span[k]
-            if fits:
-                if count == joined.size:
-                    return -1, compared
-                write(at, latest, out, joined, count)
-                count += 1
+            if count == joined.size:
+                return -1, compared
+            write(at, reached, out, joined, count)
+            count += 1
         else:
             j = j - 1 - (j - 1 == s)
             if j < 0:
@@ -86,13 +102,53 @@ def _combinations(
 
 
 @inlined
-def _has_candidates(clock: Clock, table: Table, s: int, bucket: int, streams: int) -> bool:
-    """Tell whether every other stream has a tuple in a bucket: if not, there is no result."""
+def _has_candidates(
+    times: tuple[Int64, ...], clock: Clock, table: Table, s: int, t: int, bucket: int
+) -> bool:
+    """Tell whether every other stream has a tuple in a bucket: if not, there is no result.
+
+    Only if all have, as far as is known, it is found out how many of their tuples have left by now.
+    """
+    streams = len(times)
     if not table.scan:
         for k in range(streams):
             if k != s and table.heads[bucket + k] < clock.low[k]:
                 return False
+    for k in range(streams):
+        if k != s:
+            clock.low[k] = raise_low(
+                times[k], clock.base[k], clock.cursor[k], clock.low[k], t, clock.span[k],
+                clock.rows[k],
+            )  # fmt: skip
+            if not table.scan and table.heads[bucket + k] < clock.low[k]:
+                return False
     return True
+
+
+@inlined
+def _read_ahead(
+    times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
+    clock: Clock, table: Table, s: int, start: int, stop: int,
+) -> Any:  # fmt: skip
+    """Read where the searches of tuples ``start`` to ``stop`` of stream ``s`` begin.
+
+    The processor then fetches it for all of them at once, where a search would wait for one after
+    the other; nothing relies on it. Returns a number that depends on all that was read, which must
+    be written somewhere, or the compiler leaves it out.
+    """
+    streams = len(times)
+    own_codes, own_base = codes[s], clock.base[s]
+    read = np.uint64(0)
+    for k in range(streams):
+        if k == s:
+            continue
+        other_times, other_codes, other_links = times[k], codes[k], links[k]
+        base, low = clock.base[k], clock.low[k]
+        for q in range(start, stop):
+            x = table.heads[bucket_of(own_codes[q - own_base], table.shift) * streams + k]
+            i = (x - base) * (x >= low)
+            read ^= other_codes[i] ^ np.uint64(other_times[i] ^ other_links[i])
+    return np.int64(read)
 
 
 @kernel
@@ -100,9 +156,9 @@ def join_many(
     times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
     clock: Clock, table: Table, part: Part, out: Int64, joined: Int64, room: Int64,
 ) -> tuple[int, int, bool]:  # fmt: skip
-    """Like ``equijoin.join_pairs`` for three and more streams; ``room`` is three numbers each."""
+    """Like ``equijoin.join_pairs`` for three and more streams; ``room`` is six numbers each."""
     streams = len(times)
-    at, fetched = room[0], room[1]
+    fetched = room[4]
     for j in range(streams):
         fetched[j] = clock.cursor[j]
     count = 0
@@ -122,24 +178,14 @@ def join_many(
             if own >= fetched[s]:
                 fetched[s] = min(end, own + AHEAD)
                 if not table.scan:
-                    for q in range(own, fetched[s]):
-                        # Read so that the processor fetches it for all of them at once; what is
-                        # written must depend on it, or the compiler leaves it out.
-                        bucket = bucket_of(own_codes[q - base], table.shift) * streams
-                        room[2, s] ^= table.heads[bucket + (s == 0)]
+                    room[5, s] ^= _read_ahead(times, codes, links, clock, table, s, own, fetched[s])
             code = own_codes[i]
             bucket = bucket_of(code, table.shift)
             if own_links[i] != UNKEYED and is_own(bucket, table, part):
                 bucket *= streams
-                for j in range(streams):
-                    if j != s:
-                        clock.low[j] = raise_low(
-                            times[j], clock.base[j], clock.cursor[j], clock.low[j], t,
-                            clock.span[j], clock.rows[j],
-                        )  # fmt: skip
-                if _has_candidates(clock, table, s, bucket, streams):
+                if _has_candidates(times, clock, table, s, t, bucket):
                     after, steps = _combinations(
-                        times, codes, links, clock, table, s, own, t, code, bucket, at, out,
+                        times, codes, links, clock, table, s, own, t, code, bucket, room, out,
                         joined, count,
                     )  # fmt: skip
                     if after < 0:

@@ -20,6 +20,8 @@ from bankfull.telemetry.lateness import Lateness
 
 #: Rows read from a stream at a time; bounds memory, and keeps the working set in the cache.
 BATCH_ROWS = 1 << 16
+#: For so many threads, at most, that many more rows are read, where threads divide a step.
+_THREADS_MOST = 4
 #: Quarantined rows kept for inspection, a stream; all are counted, all reach ``on_quarantine``.
 KEPT_ROWS = 10_000
 
@@ -42,7 +44,7 @@ class Joined:
         plan: Plan,
         sources: dict[str, Source],
         on_quarantine: OnQuarantine | None = None,
-        batch_rows: int = BATCH_ROWS,
+        batch_rows: int | None = None,
         threads: int | None = None,
     ) -> None:
         self.plan = plan
@@ -55,7 +57,7 @@ class Joined:
         self._sources = live_sources(plan, sources)
         self._pace = Pace(plan, self._sources)
         self._on_quarantine = on_quarantine
-        self._batch_rows = batch_rows
+        self._batch_rows = batch_rows or _batch_rows(plan, self.threads)
         self._kept: dict[str, list[pa.RecordBatch]] = {}
         self._state: State = start(plan, self.threads)
         self._late = LateRows(plan)
@@ -254,6 +256,16 @@ class Joined:
                 room = KEPT_ROWS - sum(batch.num_rows for batch in kept)
                 if room > 0:
                     kept.append(rows.slice(0, room))
+
+
+def _batch_rows(plan: Plan, threads: int) -> int:
+    """Return how many rows to read at a time: as many for a thread, however many there are.
+
+    What is not divided costs about the same for any number of rows.
+    """
+    if plan.shed is not None or plan.compare is not None:
+        return BATCH_ROWS
+    return BATCH_ROWS * min(threads, _THREADS_MOST)
 
 
 def cores() -> int:

@@ -65,12 +65,20 @@ class Source:
             _READ[id(self._origin)] = self
 
     def read(self, rows_max: int) -> pa.RecordBatch | None:
-        """Return the next batch of at most ``rows_max`` rows, or None at the end."""
+        """Return the next batch of at most ``rows_max`` rows, or None at the end.
+
+        A longer one is cut into pieces of equal length: a short one would cost as much as any.
+        """
         batch = self._rest if self._rest is not None else self._next()
         if batch is None:
             return None
-        self._rest = batch.slice(rows_max) if batch.num_rows > rows_max else None
-        return batch.slice(0, rows_max)
+        if batch.num_rows <= rows_max:
+            self._rest = None
+            return batch
+        pieces = -(-batch.num_rows // rows_max)
+        rows = -(-batch.num_rows // pieces)
+        self._rest = batch.slice(rows)
+        return batch.slice(0, rows)
 
     def _next(self) -> pa.RecordBatch | None:
         try:
