@@ -28,10 +28,11 @@ def compare_plan(
 ) -> ComparePlan:
     """Resolve how much is compared; say clearly what cannot be."""
     for join in joins:
-        if len(join.streams) > 2:
+        if len(join.streams) > 2 and shed.bounds_memory:
             raise PlanError(
-                f"join {join.name!r} has {len(join.streams)} streams, and cpu= chooses comparisons "
-                "of two: join two of them, and their results with the next"
+                f"join {join.name!r} has {len(join.streams)} streams, and under a budget of memory "
+                "cpu= chooses comparisons of two: leave memory= out, or join two of them, and "
+                "their results with the next"
             )
         if join.search == "identifier" and isinstance(shed.cpu, Comparisons):
             raise PlanError(

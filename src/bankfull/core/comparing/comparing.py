@@ -252,8 +252,8 @@ class Comparing:
         """Return what a join's sample is expected to take, and one more of its tuples."""
         if self.rules.algorithm.drops:
             return 0
-        demand, arrivals = work.demand(), float(work.arrivals.sum())
-        return math.ceil(float(selector.whole[0, 0]) * demand + demand / max(1.0, arrivals))
+        demand = work.demand()
+        return math.ceil(float(selector.whole[0, 0]) * demand + demand / max(1.0, work.coming()))
 
     def _give(self, works: list[Work], now: int) -> Float64:
         """Let the joins make so many comparisons in this basic window, by what is planned.
@@ -336,9 +336,10 @@ class Comparing:
             skipped = pairs[:, SKIPPED] + pairs[:, UNAFFORDED]
             counts.skipped = int(skipped.sum())
             names = [self.plan.streams[k].name for k in selector.join.streams]
-            ledger.skipped_by_stream[selector.join.name] = {
-                name: int(n) for name, n in zip(names, skipped, strict=True)
-            }
+            spared = dict.fromkeys(names, 0)
+            for side, n in zip(selector.ways.searched, skipped.tolist(), strict=True):
+                spared[names[side]] += n
+            ledger.skipped_by_stream[selector.join.name] = spared
         if not self.rules.algorithm.drops:
             ledger.watched = self.watched()
 
