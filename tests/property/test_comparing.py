@@ -36,6 +36,7 @@ from bankfull.spec import (
     Subset,
     Ticks,
     Tuples,
+    Window,
 )
 from bankfull.spec.comparing import ALGORITHMS
 
@@ -77,6 +78,8 @@ class World:
         self.told: tuple[float, ...] = ()
         more = random.Random(seed)
         self.memory = more.choice([3, 20, 40]) if policy else None
+        #: Whether all streams are in one join, or each with the next.
+        self.at_once = False
         self.late = more.choice([0, 0, 5]) if policy else 0
         self.idle = Ticks(3) if policy else None
         #: How much later than the others of its time a row comes.
@@ -97,6 +100,18 @@ class World:
             "similar": Similar(("w",), 1.5),
         }[self.kind]
 
+    def join_at_once(self, streams: int) -> None:
+        """Let so many streams be joined on keys at once."""
+        self.names, self.at_once, self.kind = "abcde"[:streams], True, "keys"
+        self.search = self.dice.choice(["hash", "scan"])
+        self.weighed = [self.dice.random() < 0.4 for _ in self.names]
+        self.rows = [self._row() for _ in self.rows]
+
+    def windows(self) -> tuple[Window, ...]:
+        """The windows of all streams where they are joined at once."""
+        spans = itertools.cycle((self.span, self.other_span))
+        return tuple(Ticks(span) for _, span in zip(self.names, spans, strict=False))
+
     def query(self, per_unit: float | None) -> Query:
         late = Ticks(self.late)
         streams = tuple(
@@ -109,6 +124,8 @@ class World:
                 zip(itertools.pairwise(self.names), (self.other_span, self.span), strict=False)
             )
         ]
+        if self.at_once:
+            joins = [Join("j0", tuple(self.names), self.predicate(), self.windows(), self.search)]
         shed = None
         if per_unit is not None:
             compare = Compare(self.algorithm, self.sample, period=Ticks(self.period))
@@ -224,22 +241,30 @@ def exact(world: World) -> list[tuple[Any, ...]]:
     tables = {name: table.to_pylist() for name, table in world.tables().items()}
     query, found = world.query(None), []
     for join in query.joins:
-        a, b = join.streams
         spans = [window.count for window in join.windows]  # type: ignore[union-attr]
-        for x, y in itertools.product(tables[a], tables[b]):
-            if not -spans[1] <= y["t"] - x["t"] <= spans[0] or not agree(world.kind, x, y):
+        for rows in combinations(world, [tables[name] for name in join.streams]):
+            latest = max(row["t"] for row in rows)
+            if any(latest - row["t"] > span for row, span in zip(rows, spans, strict=True)):
                 continue
-            ids = {a: x["id"], b: y["id"]}
-            worth = [row["worth"] for name, row in ((a, x), (b, y)) if is_weighed(world, name)]
+            members = dict(zip(join.streams, rows, strict=True))
+            worth = [row["worth"] for name, row in members.items() if is_weighed(world, name)]
             found.append(
                 (
                     join.name,
-                    *(ids.get(name) for name in world.names),
-                    max(x["t"], y["t"]),
+                    *(members[name]["id"] if name in members else None for name in world.names),
+                    latest,
                     (max(worth) if worth else 1.0) if any(world.weighed) else None,
                 )
             )
     return sorted(found, key=repr)
+
+
+def combinations(world: World, tables: list[list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
+    """Return all rows, one of each table, that agree with each other."""
+    made: list[tuple[Any, ...]] = [(row,) for row in tables[0]]
+    for table in tables[1:]:
+        made = [(*one, row) for one in made for row in table if agree(world.kind, one[0], row)]
+    return made
 
 
 def is_weighed(world: World, name: str) -> bool:
@@ -299,6 +324,15 @@ def test_comparing(algorithm: str) -> None:
     """What holds under a budget of comparisons alone."""
     for seed in range(SEEDS):
         check_world(World(seed, algorithm), seed % 4 == 0, (False, True))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_comparing_several_at_once(algorithm: str) -> None:
+    """The same of three to five streams that are joined at once."""
+    for seed in range(SEEDS // 2):
+        world = World(seed, algorithm)
+        world.join_at_once((3, 4, 3, 3, 5, 3)[seed])
+        check_world(world, seed % 2 == 0, (seed % 2 == 0,))
 
 
 def more_sets(world: World) -> str:

@@ -19,6 +19,7 @@ from bankfull.kernels.probes.selection import (
     FOUND,
     MISSED,
     PAIRS,
+    STEPS,
     UNSEEN,
     VARIANCE,
     WORTH,
@@ -55,6 +56,9 @@ class Selector:
         #: Smoothed arrivals in a basic window of time, by window searched and class.
         self.arrivals = np.zeros((ways, self.kinds))
         self.learned = np.zeros((*shape, 4))
+        if ways > 2 and join.search == "scan":
+            # Until it is seen how many windows need not be searched, a pair takes a comparison.
+            self.learned[..., (PAIRS, STEPS)] = 1.0
         #: Pairs that others were compared with, results, worth.
         self.tried = np.zeros((*shape, 3))
         #: The share of every basic window that is compared.

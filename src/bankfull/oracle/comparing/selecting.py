@@ -35,31 +35,33 @@ class Selected:
         self.stored = [stored[stream] for stream in join.streams]
         self.dropped = dropped
         self.windows = 1 + max(math.ceil(span / rules.basic) for span in join.spans)
-        self.learned = Learned(kinds, rules)
-        self.choice: Choice = [[[1.0] * self.windows] * kinds for _ in range(2)]
+        self.directions = join.directions
+        self.learned = Learned(kinds, rules, self.directions)
+        self.choice: Choice = [[[1.0] * self.windows] * kinds for _ in self.directions]
         self.whole = 1.0
         #: Comparisons that may still be made in this basic window, and those that only tuples of
         #: the sample may make.
         self.left, self.aside = 0, 0
-        self.edges: list[list[int]] = [[0] * self.windows for _ in range(2)]
+        self.edges: list[list[int]] = [[0] * self.windows for _ in self.directions]
         self.meant: Cells = {}
         self.compared = 0
-        self.skipped = [0, 0]
-        self.results: list[tuple[int, int]] = []
+        self.skipped = [0] * len(join.streams)
+        self.results: list[tuple[int, ...]] = []
 
     def learn(self, elapsed: int, kept: float) -> None:
         """Take over what was seen since the plan before, when a share of the tuples was kept."""
-        newest = {(j, z): self.choice[j][z][0] for j in range(2) for z in range(self.kinds)}
+        ways, kinds = range(len(self.directions)), range(self.kinds)
+        newest = {(j, z): self.choice[j][z][0] for j in ways for z in kinds}
         self.learned.learn(elapsed, self.meant, newest, kept)
 
     def work(self, time: int) -> Work:
         """Cut the windows as they are at ``time``, that of the next tuple."""
         tuples = []
-        for j in range(2):
+        for j, (_, side) in enumerate(self.directions):
             begin = time // self.rules.basic * self.rules.basic
             for a in range(self.windows):
-                since = max(begin - a * self.rules.basic, time - self.join.spans[j])
-                self.edges[j][a] = sum(1 for u in self.stored[j] if u.time < since)
+                since = max(begin - a * self.rules.basic, time - self.join.spans[side])
+                self.edges[j][a] = sum(1 for u in self.stored[side] if u.time < since)
             lengths = [self.edges[j][a - 1] - self.edges[j][a] for a in range(1, self.windows)]
             tuples.append([self.learned.half_full(j), *map(float, lengths)])
         return Work(
@@ -69,12 +71,13 @@ class Selected:
             self.learned.tried,
             in_chains=self.join.search == "hash",
             scanned=self.join.search == "scan",
+            arriving=[arriving for arriving, _ in self.directions],
         )
 
     def choose(self, choice: Choice) -> None:
         """Compare so much of every basic window from now on."""
         self.choice, self.meant = choice, {}
-        for j in range(2):
+        for j in range(len(self.directions)):
             for a in range(1, self.windows):
                 length = self.edges[j][a - 1] - self.edges[j][a]
                 for z in range(self.kinds):
@@ -84,7 +87,7 @@ class Selected:
     def planned(self, work: Work) -> float:
         """Return the comparisons that are expected until the next plan."""
         total = 0.0
-        for j in range(2):
+        for j in range(len(self.directions)):
             cost = work.cost(j)
             for z in range(self.kinds):
                 if work.arrivals[j][z] > 0.0:
@@ -143,7 +146,7 @@ class Selected:
 
         Parts that touch are one. A chain must be followed from its newest tuple.
         """
-        here, share = len(self.stored[j]), self.choice[j][z][0]
+        here, share = len(self.stored[self.directions[j][1]]), self.choice[j][z][0]
         newest = self.edges[j][0] if share >= 1.0 else here - int(share * (here - self.edges[j][0]))
         ranges = [(newest, here)]
         for a in range(1, self.windows):
