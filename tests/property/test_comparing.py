@@ -30,6 +30,7 @@ from bankfull.spec import (
     Overlap,
     Predicate,
     Query,
+    Rows,
     Shed,
     Similar,
     Stream,
@@ -78,6 +79,8 @@ class World:
         self.told: tuple[float, ...] = ()
         more = random.Random(seed)
         self.memory = more.choice([3, 20, 40]) if policy else None
+        #: Streams whose windows are so many rows.
+        self.counted, self.most = "", 0
         #: Whether all streams are in one join, or each with the next.
         self.at_once = False
         self.late = more.choice([0, 0, 5]) if policy else 0
@@ -110,7 +113,16 @@ class World:
     def windows(self) -> tuple[Window, ...]:
         """The windows of all streams where they are joined at once."""
         spans = itertools.cycle((self.span, self.other_span))
-        return tuple(Ticks(span) for _, span in zip(self.names, spans, strict=False))
+        return tuple(self.window(name, span) for name, span in zip(self.names, spans, strict=False))
+
+    def window(self, name: str, span: int) -> Window:
+        """The window of a stream: so many rows, or a span of time."""
+        return Rows(self.most) if name in self.counted else Ticks(span)
+
+    def count_rows(self) -> None:
+        """Let some windows be of rows, or all."""
+        self.counted = self.dice.choice(["a", "b", self.names, self.names])
+        self.most = self.dice.choice([1, 3, 10, 40])
 
     def query(self, per_unit: float | None) -> Query:
         late = Ticks(self.late)
@@ -119,11 +131,14 @@ class World:
             for k, name in enumerate(self.names)
         )
         joins = [
-            Join(f"j{k}", (a, b), self.predicate(), (Ticks(self.span), Ticks(other)), self.search)
+            Join(
+                f"j{k}", (a, b), self.predicate(),
+                (self.window(a, self.span), self.window(b, other)), self.search,
+            )
             for k, ((a, b), other) in enumerate(
                 zip(itertools.pairwise(self.names), (self.other_span, self.span), strict=False)
             )
-        ]
+        ]  # fmt: skip
         if self.at_once:
             joins = [Join("j0", tuple(self.names), self.predicate(), self.windows(), self.search)]
         shed = None
@@ -241,10 +256,15 @@ def exact(world: World) -> list[tuple[Any, ...]]:
     tables = {name: table.to_pylist() for name, table in world.tables().items()}
     query, found = world.query(None), []
     for join in query.joins:
-        spans = [window.count for window in join.windows]  # type: ignore[union-attr]
+        turns = {name: turns_of(world, name, tables[name]) for name in join.streams}
         for rows in combinations(world, [tables[name] for name in join.streams]):
-            latest = max(row["t"] for row in rows)
-            if any(latest - row["t"] > span for row, span in zip(rows, spans, strict=True)):
+            own = [turns[name][row["id"]] for name, row in zip(join.streams, rows, strict=True)]
+            last = max(own)
+            latest = last[0]
+            if not all(
+                stays(window, turn, last, turns[name])
+                for window, turn, name in zip(join.windows, own, join.streams, strict=True)
+            ):
                 continue
             members = dict(zip(join.streams, rows, strict=True))
             worth = [row["worth"] for name, row in members.items() if is_weighed(world, name)]
@@ -257,6 +277,19 @@ def exact(world: World) -> list[tuple[Any, ...]]:
                 )
             )
     return sorted(found, key=repr)
+
+
+def turns_of(world: World, name: str, table: list[dict[str, Any]]) -> list[tuple[int, ...]]:
+    """Return the place of every row in the order of all streams."""
+    return [(row["t"], world.names.index(name), row["id"]) for row in table]
+
+
+def stays(window: Window, own: tuple[int, ...], last: tuple[int, ...], turns: list[Any]) -> bool:
+    """Tell whether a row is in its window at the turn of the last member of a result."""
+    if isinstance(window, Rows):
+        return sum(own < other < last for other in turns) < window.count
+    assert isinstance(window, Ticks)
+    return last[0] - own[0] <= window.count
 
 
 def combinations(world: World, tables: list[list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
@@ -332,6 +365,17 @@ def test_comparing_several_at_once(algorithm: str) -> None:
     for seed in range(SEEDS // 2):
         world = World(seed, algorithm)
         world.join_at_once((3, 4, 3, 3, 5, 3)[seed])
+        check_world(world, seed % 2 == 0, (seed % 2 == 0,))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_comparing_windows_of_rows(algorithm: str) -> None:
+    """The same with windows of rows, or of rows and of time."""
+    for seed in range(SEEDS // 2):
+        world = World(seed, algorithm)
+        if seed % 3 == 2:
+            world.join_at_once(3)
+        world.count_rows()
         check_world(world, seed % 2 == 0, (seed % 2 == 0,))
 
 

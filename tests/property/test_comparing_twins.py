@@ -8,6 +8,7 @@ every basic window, whatever the algorithm, the predicate, the search, the joins
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
 from typing import Any
@@ -42,6 +43,7 @@ from bankfull.oracle.shedding import JoinSpec as KeyJoin
 from bankfull.oracle.shedding import Policy, SetJoin
 from bankfull.oracle.shedding import Trace as Shed
 from bankfull.oracle.shedding import simulate as shed_twin
+from bankfull.spec import Rows
 
 #: Plans agree to this; what they decide is the same.
 CLOSE = 1e-9
@@ -134,9 +136,10 @@ def twin(world: World, algorithm: Algorithm | None = None) -> Trace:
     joins = [
         JoinSpec(
             tuple(world.names.index(name) for name in join.streams),
-            tuple(window.count for window in join.windows),  # type: ignore[union-attr]
+            tuple(math.inf if isinstance(w, Rows) else w.count for w in join.windows),  # type: ignore[union-attr]
             join.predicate,
             world.search,
+            tuple(w.count if isinstance(w, Rows) else math.inf for w in join.windows),
         )
         for join in query.joins
     ]
@@ -224,7 +227,11 @@ def test_every_algorithm_has_a_twin() -> None:
 
 
 def check_twin(
-    algorithm: str, seeds: range, monkeypatch: pytest.MonkeyPatch, several: bool = False
+    algorithm: str,
+    seeds: range,
+    monkeypatch: pytest.MonkeyPatch,
+    several: bool = False,
+    rows: bool = False,
 ) -> None:
     """Run operator and twin over generated worlds, however the input is cut."""
     plans, given_up = Plans(monkeypatch), 0
@@ -233,6 +240,8 @@ def check_twin(
         if several:
             world.join_at_once((3, 3, 4, 3, 5)[seed % 5])
             world.sample = 0.3  # of so few tuples hardly any would be seen by default
+        if rows:
+            world.count_rows()
         plans.made.clear()
         found, ledger, _ = run(world, world.per_unit, random.Random(seed) if seed % 2 else None)
         watched = WatchedAuto()
@@ -255,6 +264,12 @@ def test_differential_twin(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> N
 def test_differential_twin_of_several(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same where three to five streams are joined at once."""
     check_twin(algorithm, range(SEEDS), monkeypatch, several=True)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_differential_twin_of_rows(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with windows of rows."""
+    check_twin(algorithm, range(SEEDS), monkeypatch, rows=True)
 
 
 class MemoryWorld(TwinWorld):

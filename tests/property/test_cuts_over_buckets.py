@@ -45,6 +45,7 @@ SHEDS: dict[str, Any] = {
     "comparisons": bf.shed(cpu=bf.comparisons(4)),
     "comparisons and memory": bf.shed(bf.tuples(60), keep="fifo", cpu=bf.comparisons(4)),
     "comparisons of sets": bf.shed(cpu=bf.comparisons(40)),
+    "copies dropped of sets": bf.shed(cpu=bf.comparisons(40), compare="drop"),
 }
 
 

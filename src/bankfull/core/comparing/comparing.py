@@ -59,6 +59,7 @@ _ARRAYS = (
     "emitted",
     "clock",
     "dropped",
+    "gone",
     "known",
 )
 #: So many times what is planned for a basic window may be compared in it.
@@ -91,6 +92,8 @@ class Comparing:
         self.clock = np.array([-NEVER, -NEVER])
         #: Tuples of every stream that were dropped on arrival.
         self.dropped = np.zeros(len(plan.streams), np.int64)
+        #: Those of them that the ledger counts, as far as they have left their windows since.
+        self.gone = np.zeros(len(plan.streams), np.int64)
         #: Comparisons that the joins were given for this basic window.
         self.given = self.left.copy()
         self.capacity = Capacity()
@@ -136,13 +139,24 @@ class Comparing:
             classes = classes * VALUES + values
         return classes
 
-    def dropped_of(self, position: int, start: int, stop: int) -> int:
-        """Return how many of the tuples ``start`` to ``stop`` were dropped on arrival."""
+    def dropped_of(self, position: int, start: int, stop: int) -> NDArray[np.int64]:
+        """Return which of the tuples ``start`` to ``stop`` were dropped on arrival."""
         lanes = self.logs[position].lanes
         if not self.dropped[position]:
-            return 0
+            return np.zeros(0, np.int64)
         classes = self.classes[position].data[start - lanes.base : stop - lanes.base]
-        return int(np.count_nonzero(classes == DROPPED))
+        return start + np.flatnonzero(classes == DROPPED).astype(np.int64)
+
+    def counted_as_dropped(self, position: int) -> int:
+        """Return how many of the tuples that were dropped on arrival the ledger counts.
+
+        Where several operators have copies of a tuple, each drops its own or not.
+        """
+        log = self.logs[position]
+        if not log.plan.masked:
+            return int(self.dropped[position])
+        stored = self.dropped_of(position, log.lanes.start, log.lanes.end)
+        return int(self.gone[position]) + log.counted_of(stored)
 
     def importance(self, join: JoinPlan, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the importance of results."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bankfull.core.comparing.directions import directions
 from bankfull.core.comparing.work import Float64, Work
 from bankfull.core.kept import Arrays
-from bankfull.core.plan import ComparePlan, JoinPlan
+from bankfull.core.plan import NEVER, ComparePlan, JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact.merge import Clock
@@ -30,6 +30,15 @@ from bankfull.kernels.probes.selection import (
 from bankfull.spec import Equal
 
 
+#: Basic windows of a window of rows behind the current one; the last has all that is older.
+BASIC_WINDOWS = 20
+
+
+def basic_windows(plan: ComparePlan, join: JoinPlan) -> int:
+    """Return how many basic windows the windows of a join have behind the current one."""
+    return max(BASIC_WINDOWS if span == NEVER else -(-span // plan.basic) for span in join.span)
+
+
 class Selector:
     """What one join compares. Times are in units, as everywhere in a plan."""
 
@@ -47,7 +56,7 @@ class Selector:
         self._classes, self._worth = classes, worth
         self._left, self._kept, self._dropped = left, kept, dropped
         self._streams = np.array(join.streams, np.int64)
-        self.windows = 1 + max(-(-span // plan.basic) for span in join.span)
+        self.windows = 1 + basic_windows(plan, join)
         self.kinds = kinds
         #: Who searches whose window: ``j`` in all that follows.
         self.ways = directions(len(join.streams))
@@ -151,9 +160,14 @@ class Selector:
         basic, log = self.plan.basic, self.logs[j]
         begin = time // basic * basic - basic * np.arange(self.windows, dtype=np.int64)
         begin = np.maximum(begin, time - self.join.span[j])
-        lanes = log.lanes
+        lanes, rows = log.lanes, self.join.rows[j]
         times = log.times.data[lanes.start - lanes.base : cursor - lanes.base]
-        return lanes.start + np.searchsorted(times, begin).astype(np.int64)
+        edges = lanes.start + np.searchsorted(times, begin).astype(np.int64)
+        if rows < NEVER:
+            oldest = max(lanes.start, cursor - rows)
+            edges = np.maximum(edges, oldest)
+            edges[-1] = oldest
+        return edges
 
     def planned(self, work: Work) -> float:
         """Return the comparisons that are expected until the next plan."""

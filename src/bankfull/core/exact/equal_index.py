@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bankfull.core.codes import keys
 from bankfull.core.exact.chosen import ChosenParts
 from bankfull.core.exact.index import Found, Room, is_behind, new_clock, together, unseen, wind
-from bankfull.core.plan import JoinPlan
+from bankfull.core.plan import NEVER, JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.core.workers import Workers
@@ -120,7 +120,8 @@ class EqualIndex:
         turns = np.empty((3, AHEAD), np.int64)
         chosen = self.selection
         given = (left, right, clock, self.table, own)
-        if isinstance(chosen, Selection) and not self.scan and takes_all(chosen):
+        timed = all(rows == NEVER for rows in self.plan.rows)
+        if isinstance(chosen, Selection) and timed and not self.scan and takes_all(chosen):
             most = min(joined.size, int(chosen.left[OTHERS]))
             before = clock.cursor.copy()
             count, _, full = join_pairs(*given, Everything(), turns, out, joined[:most])

@@ -1,6 +1,7 @@
 """Which part of a window an arriving tuple is compared with: all of it, or what pays.
 
 A window is cut into *basic windows* by the tuples' own times; basic window 0 is the current one.
+That is so for windows of rows too, whose oldest basic window has all that is older than the others.
 A plan (``core/comparing``) says of each how large a part is compared, newest tuples first, for
 every class of arriving tuples. Some tuples, drawn at random, are compared with the whole window,
 and what they find in each basic window is what plans are made from, and what tells how many results
@@ -217,7 +218,8 @@ def note(
     """Note a result of the present tuple, of time t, with tuple x (row ``row``), of time u."""
     j = 1 - s
     z = selection.classes[s][i]
-    a = t // selection.basic - u // selection.basic
+    # Of a window of rows the last basic window has all that is older.
+    a = min(t // selection.basic - u // selection.basic, selection.now.shape[1] - 2)
     worth = worth_of_pair(
         selection.combine, selection.worth[s][i], selection.weighed[s],
         selection.worth[j][row], selection.weighed[j],

@@ -52,7 +52,7 @@ class SelectedOfSeveral(Selected):
         sides = [j for j in range(len(self.join.streams)) if j != side]
         whole = uniform(self.rules.seed + side, x.number) < self.whole
         left = self.left + (self.aside if self._is_of_sample(whole) else 0)
-        low = {j: self._low(j, x.time) for j in sides}
+        low = {j: self.left_behind(j, x.time) for j in sides}
         searched: dict[int, list[Search]] = {}
         exhausted = False
         for j in sides:
@@ -81,10 +81,6 @@ class SelectedOfSeveral(Selected):
 
     def _way(self, side: int, j: int) -> int:
         return self.directions.index((side, j))
-
-    def _low(self, j: int, time: int) -> int:
-        """Return how many tuples of a side have left their window."""
-        return sum(1 for u in self.stored[j] if u.time < time - self.join.spans[j])
 
     def _search(
         self, x: Arrival, z: int, side: int, j: int, whole: bool, low: int, left: int
@@ -131,7 +127,7 @@ class SelectedOfSeveral(Selected):
             worth = self.rules.worth(*members)
             for j, u in enumerate(members):
                 if j != side:
-                    a = x.time // self.rules.basic - u.time // self.rules.basic
+                    a = self.window_of(x, u)
                     add(seen.found, (self._way(side, j), z, a), 1)
                     add(seen.worth, (self._way(side, j), z, a), worth)
 

@@ -36,9 +36,15 @@ class JoinSpec:
     """
 
     streams: tuple[int, ...]
-    spans: tuple[int, ...]
+    spans: tuple[float, ...]
     predicate: Predicate
     search: str
+    #: Windows of rows: the length of each, and a span of infinity.
+    rows: tuple[float, ...] = ()
+
+    def most(self, side: int) -> float:
+        """Return how many rows the window of a side has."""
+        return self.rows[side] if self.rows else math.inf
 
     def agree(self, side: int, own: Any, other: Any) -> bool:
         """Tell whether a key of the stream at ``side`` agrees with one of the other stream."""
