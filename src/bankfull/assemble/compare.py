@@ -28,21 +28,10 @@ def compare_plan(
 ) -> ComparePlan:
     """Resolve how much is compared; say clearly what cannot be."""
     for join in joins:
-        if len(join.streams) > 2 and shed.bounds_memory:
-            raise PlanError(
-                f"join {join.name!r} has {len(join.streams)} streams, and under a budget of memory "
-                "cpu= chooses comparisons of two: leave memory= out, or join two of them, and "
-                "their results with the next"
-            )
         if join.search == "identifier" and isinstance(shed.cpu, Comparisons):
             raise PlanError(
                 f"join {join.name!r} searches lists sorted by identifier, which cannot be entered "
                 "at a time, and what that costs depends on how the input is cut: leave search= out"
-            )
-        if any(span == NEVER for span in join.span) and shed.bounds_memory:
-            raise PlanError(
-                f"join {join.name!r} has a window of rows, which cpu= cannot divide under a budget "
-                "of memory: leave memory= out, or give a length of time"
             )
     lengths = [span for join in joins for span in join.span if span < NEVER]
     basic = max(1, -(-max(lengths, default=0) // _BASIC_WINDOWS))
