@@ -104,8 +104,6 @@ class Combined:
                 into[j, places] = 1.0 if part >= 1.0 else shares
 
 
-def combined(
-    volume: Float64, value: Float64, ways: list[int], z: int, in_chains: bool
-) -> Combined:
+def combined(volume: Float64, value: Float64, ways: list[int], z: int, in_chains: bool) -> Combined:
     """Return the windows that tuples of class z search in these directions, of ``[j, z, a]``."""
     return Combined([steps_of(j, volume[j, z], value[j, z], in_chains) for j in ways])

@@ -116,9 +116,7 @@ def _search(
 
 
 @inlined
-def _next(
-    partners: SlotPartners, memory: Memory, join: int, key: int, own: int, at: Int64
-) -> bool:
+def _next(partners: SlotPartners, memory: Memory, join: int, key: int, own: int, at: Int64) -> bool:
     """Let ``at`` be the next combination of partners; False after the last one."""
     for j in range(partners.count.size - 1, -1, -1):
         if j == own:
@@ -163,9 +161,7 @@ def find_several(
         if j == own:
             continue
         if searching:
-            compared = _search(
-                selection, partners, memory, join, key, z, own, j, t, compared
-            )
+            compared = _search(selection, partners, memory, join, key, z, own, j, t, compared)
             searching = partners.count[j] > 0 and not state[EXHAUSTED]
         else:  # it need not be looked at, unless comparisons have run out
             cursor = memory.streams[about.members[j]].arrived

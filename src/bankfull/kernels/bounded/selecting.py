@@ -43,9 +43,7 @@ def find_several(
 
 
 @hook
-def settle_several(
-    partners: Any, selection: Any, memory: Any, join: int, own: int, z: int
-) -> None:
+def settle_several(partners: Any, selection: Any, memory: Any, join: int, own: int, z: int) -> None:
     """Count what an arrival, of member ``own``, found in a join of three and more streams."""
 
 

@@ -185,18 +185,14 @@ def join_many_selected(
         if own_links[i] != UNKEYED and is_dropped(selection, s, i, own):
             own_links[i] = UNKEYED
         if own_links[i] != UNKEYED:
-            if not _search_all(
-                selection, partners, times, codes, links, clock, table, s, own, t
-            ):
+            if not _search_all(selection, partners, times, codes, links, clock, table, s, own, t):
                 return count, total, PARTNERS_FULL
             results = combinations(partners, s)
             if results > joined.size - count:
                 return count, total, OUTPUT_FULL
             if results > 0:
                 count = _write_all(selection, partners, clock, s, own, t, out, joined, count)
-            settle_several(
-                selection, partners, s, selection.classes[s][i], clock.low, clock.cursor
-            )
+            settle_several(selection, partners, s, i, clock)
             total += selection.state[COMPARED]
             bucket = bucket_of(codes[s][i], table.shift) * len(times)
             insert(own, own_links, i, table, bucket + s)

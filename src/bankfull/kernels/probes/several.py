@@ -15,7 +15,7 @@ not searched for that reason do not count as skipped.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,10 +140,13 @@ def next_combination(partners: Partners, s: int) -> bool:
 def worth_of_combination(
     selection: Selection, partners: Partners, s: int, i: int, base: Int64
 ) -> float:
-    """Return the worth of row i of stream s with the present combination of partners."""
+    """Return the worth of row i of stream s with the present combination of partners.
+
+    A stream without any is left out.
+    """
     low, high, total, product, weighed = np.inf, -np.inf, 0.0, 1.0, 0
     for k in range(partners.count.size):
-        if selection.weighed[k]:
+        if selection.weighed[k] and (k == s or partners.count[k] > 0):
             row = i if k == s else partners.numbers[k, partners.at[k]] - base[k]
             each = selection.worth[k][row]
             low, high = min(low, each), max(high, each)
@@ -169,11 +172,10 @@ def note_combination(partners: Partners, s: int, worth: float) -> None:
 
 
 @inlined
-def settle_several(
-    selection: Selection, partners: Partners, s: int, z: int, low: Int64, cursor: Int64
-) -> None:
-    """Count what the present tuple, of class z of stream s, found; it will not come again."""
+def settle_several(selection: Selection, partners: Partners, s: int, i: int, clock: Any) -> None:
+    """Count what the present tuple, row i of stream s, found; it will not come again."""
     state, tally, streams = selection.state, selection.tally, partners.count.size
+    z = selection.classes[s][i]
     chance = selection.whole[direction(1 if s == 0 else 0, s, streams), z]
     pay(selection, state[WHOLE] and chance < 1.0, state[COMPARED])
     spared = UNAFFORDED if state[EXHAUSTED] else SKIPPED
@@ -184,7 +186,7 @@ def settle_several(
             tally.pairs[d, spared] += partners.window[j] - partners.looked[j]
     if state[EXHAUSTED]:
         if state[WHOLE]:
-            _guess_several(selection, partners, s, chance)
+            _guess_several(selection, partners, s, i, clock.base, chance)
         else:
             # From now on nobody but the sample is compared, whatever few comparisons are left.
             selection.left[SAMPLE] += selection.left[OTHERS]
@@ -194,7 +196,8 @@ def settle_several(
         return
     for j in range(streams):
         if j != s:
-            _add_seen(selection, partners, j, direction(j, s, streams), z, low[j], cursor[j])
+            d = direction(j, s, streams)
+            _add_seen(selection, partners, j, d, z, clock.low[j], clock.cursor[j])
     for kind in range(2):
         miss(selection, kind, partners.missed[kind], chance, 1.0)
 
@@ -217,22 +220,35 @@ def _add_seen(
 
 
 @inlined
-def _guess_several(selection: Selection, partners: Partners, s: int, chance: float) -> None:
+def _guess_several(selection: Selection, partners: Partners, s: int, i: int, base: Int64,
+                   chance: float) -> None:  # fmt: skip
     """Count what others miss by a tuple of the sample for which comparisons did not suffice.
 
-    If they ended in the last window, its rest is taken to have as many results as the part that was
-    looked at. Otherwise nothing is known of the tuple, and it is left to :attr:`Tally.pairs`.
+    The rest of a window is taken to have as many partners as the part that was looked at, and a
+    window that was not as many a pair as the others: who has many in one has many in the next.
+    Results are taken to be worth what the newest are. Who was compared with nothing is left to
+    :attr:`Tally.pairs`.
     """
-    streams = partners.count.size
-    last = streams - 1 - (s == streams - 1)
-    if partners.looked[last] > 0:
-        part = partners.window[last] / partners.looked[last]
-        for kind in range(2):
-            found = partners.now[last, FOUND if kind == 0 else WORTH].sum()
-            amount = partners.missed[kind] + found * (part - 1.0)
-            miss(selection, kind, amount, chance, 2.0)
+    streams, seen, found, expected = partners.count.size, 0, 0.0, 1.0
+    for j in range(streams):
+        if j != s and partners.looked[j] > 0:
+            seen += partners.looked[j]
+            found += partners.count[j]
+    if seen == 0:
+        for j in range(streams):
+            if j != s:
+                pairs = selection.tally.pairs[direction(j, s, streams)]
+                pairs[UNSEEN] += partners.window[j]
         return
     for j in range(streams):
+        partners.at[j] = 0
         if j != s:
-            pairs = selection.tally.pairs[direction(j, s, streams)]
-            pairs[UNSEEN] += partners.window[j]
+            each = found / seen
+            if partners.looked[j] > 0:
+                each = partners.count[j] / partners.looked[j]
+            expected *= each * partners.window[j]
+    worth = worth_of_combination(selection, partners, s, i, base)
+    for kind in range(2):
+        done = combinations(partners, s) - partners.missed[0]
+        amount = max(0.0, expected - done) * (1.0 if kind == 0 else worth)
+        miss(selection, kind, amount, chance, 2.0)

@@ -130,5 +130,3 @@ class SelectedOfSeveral(Selected):
                     a = self.window_of(x, u)
                     add(seen.found, (self._way(side, j), z, a), 1)
                     add(seen.worth, (self._way(side, j), z, a), worth)
-
-
