@@ -7,7 +7,6 @@ every basic window, whatever the algorithm, the predicate, the search, the joins
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import random

@@ -1,4 +1,4 @@
-"""Units of work that can only be had one after the other, divided by what they are worth together."""
+"""Units of work that can only be had one after the other, in blocks by their worth together."""
 
 from __future__ import annotations
 

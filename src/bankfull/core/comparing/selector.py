@@ -29,7 +29,6 @@ from bankfull.kernels.probes.selection import (
 )
 from bankfull.spec import Equal
 
-
 #: Basic windows of a window of rows behind the current one; the last has all that is older.
 BASIC_WINDOWS = 20
 

@@ -1,4 +1,4 @@
-"""Three and more streams of which a part is compared: the loop of it, and the room that it takes."""
+"""Three and more streams of which a part is compared: the loop, and the room that it takes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ from bankfull.kernels.bounded.selected import (
 )
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
 from bankfull.kernels.hashing import draw
-from bankfull.kernels.probes.several import direction
 from bankfull.kernels.probes.selection import (
     COMPARED,
     EXHAUSTED,
@@ -38,6 +37,7 @@ from bankfull.kernels.probes.selection import (
     WORTH,
     pay,
 )
+from bankfull.kernels.probes.several import direction
 
 
 class SlotPartners(NamedTuple):
