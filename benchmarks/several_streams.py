@@ -1,8 +1,8 @@
 """Three streams joined at once, with a part of the comparisons: how many results each way finds.
 
-``python benchmarks/several_streams.py``: the same numbers in every run. Events have a key and come in
-stream ``a`` first, four seconds later in ``c``, twelve after the first in ``b``, with a few seconds of
-spread; as many tuples again have keys of their own draw. Aligned, they come in all at once.
+``python benchmarks/several_streams.py``: the same numbers in every run. Events have a key and come
+in stream ``a`` first, four seconds later in ``c``, twelve after the first in ``b``, with two seconds
+of spread; as many tuples again have keys of their own. Aligned, they come in all at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def table(seed: int, delay: float) -> pa.Table:
     return pa.table({"seen": seen, "key": keys[order]})
 
 
-def results(tables: list[pa.Table], search: str, compare: Any, per_second: float) -> tuple[int, int]:
+def results(
+    tables: list[pa.Table], search: str, compare: Any, per_second: float
+) -> tuple[int, int]:
     """Return results and comparisons."""
     streams = [bf.stream(t, time="seen", name=n) for t, n in zip(tables, "abc", strict=True)]
     shed = bf.shed(cpu=bf.comparisons(per_second), compare=compare)

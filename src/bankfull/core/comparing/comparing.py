@@ -24,24 +24,20 @@ from bankfull.core.bounded.arrays import importance_of
 from bankfull.core.bounded.share import Shares, least_part, share_period
 from bankfull.core.comparing.capacity import Capacity
 from bankfull.core.comparing.classes import VALUES, Values, by_size, class_count, is_weighed
+from bankfull.core.comparing.counts import count_skipped, watched
 from bankfull.core.comparing.selector import Selector
 from bankfull.core.comparing.work import Float64, Work, nothing_left_out
 from bankfull.core.kept import Arrays
 from bankfull.core.ledger import Ledger
 from bankfull.core.plan import NEVER, JoinPlan, Plan
-from bankfull.core.recall.interval import Watched
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact.merge import Clock
 from bankfull.kernels.probes.selection import (
     DROPPED,
     LARGEST,
-    MISSED,
     OTHERS,
     SAMPLE,
-    SKIPPED,
-    UNAFFORDED,
-    VARIANCE,
 )
 
 #: More comparisons than can be made.
@@ -344,37 +340,9 @@ class Comparing:
 
     def count(self, ledger: Ledger) -> None:
         """Say what was skipped, and what recall is estimated from."""
-        for selector in self.selectors:
-            pairs = selector.tally.pairs
-            counts = ledger.joins[selector.join.name]
-            skipped = pairs[:, SKIPPED] + pairs[:, UNAFFORDED]
-            counts.skipped = int(skipped.sum())
-            names = [self.plan.streams[k].name for k in selector.join.streams]
-            spared = dict.fromkeys(names, 0)
-            for side, n in zip(selector.ways.searched, skipped.tolist(), strict=True):
-                spared[names[side]] += n
-            ledger.skipped_by_stream[selector.join.name] = spared
+        count_skipped(ledger, self.plan, self.selectors)
         if not self.rules.algorithm.drops:
-            ledger.watched = self.watched()
-
-    def watched(self) -> Watched:
-        """Return what recall is estimated from: the tuples compared with their whole window."""
-        total = Watched()
-        for selector in self.selectors:
-            tally = selector.tally
-            skipped = int(tally.pairs[:, SKIPPED : UNAFFORDED + 1].sum())
-            some = [tally.missed[kind] for kind in range(2)]
-            total += Watched(
-                dropped=float(skipped),
-                sampled=float(selector.sampled[0] + tally.sampled.sum()),
-                missed=float(some[0][MISSED]),
-                variance=float(some[0][VARIANCE]),
-                largest=float(some[0][LARGEST]) ** 2,
-                worth_missed=float(some[1][MISSED]),
-                worth_variance=float(some[1][VARIANCE]),
-                worth_largest=float(some[1][LARGEST]) ** 2,
-            )
-        return total + Watched(emitted=float(self.emitted[0]), worth=float(self.emitted[1]))
+            ledger.watched = watched(self.selectors, self.emitted)
 
     # -------------------------------------------------------------------------------------- state
 
