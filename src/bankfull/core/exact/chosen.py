@@ -25,7 +25,7 @@ _FEW = 1 << 8
 class Advanced(NamedTuple):
     """Results, comparisons, and whether there was no room for more."""
 
-    count: int
+    results: int
     compared: int
     full: bool
 

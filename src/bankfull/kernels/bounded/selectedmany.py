@@ -43,11 +43,11 @@ from bankfull.kernels.probes.several import direction
 class SlotPartners(NamedTuple):
     """What the present tuple found in the window of every other member of a join.
 
-    ``count[j]`` partners; ``at[j]`` is which of them a combination has. ``looked[j]`` pairs were
+    ``found[j]`` partners; ``at[j]`` is which of them a combination has. ``looked[j]`` pairs were
     looked at, or needed not be; ``now[j]`` notes comparisons and results by basic window.
     """
 
-    count: Int64
+    found: Int64
     at: Int64
     looked: Int64
     now: Float64
@@ -56,7 +56,7 @@ class SlotPartners(NamedTuple):
 @inlined
 def _begin(selection: SlotSelection, partners: SlotPartners, own: int, z: int, number: int) -> Any:
     """Begin with a tuple of class z; returns whether it is compared with everything."""
-    state, width = selection.state, partners.count.size
+    state, width = selection.state, partners.found.size
     chance = selection.whole[direction(1 if own == 0 else 0, own, width), z]
     whole = draw(selection.seed + own, number) < chance
     state[WHOLE], state[COMPARED], state[EXHAUSTED] = whole, 0, 0
@@ -64,7 +64,7 @@ def _begin(selection: SlotSelection, partners: SlotPartners, own: int, z: int, n
     if whole and chance < 1.0:
         state[MOST] += selection.left[SAMPLE]
     for j in range(width):
-        partners.count[j] = 0
+        partners.found[j] = 0
         if whole:
             for what in range(partners.now.shape[1]):
                 for a in range(partners.now.shape[2]):
@@ -92,7 +92,7 @@ def _search(
     own: int, j: int, t: int, compared: int,
 ) -> int:  # fmt: skip
     """Count the partners of a tuple in the window of member j; returns its comparisons so far."""
-    d, state = direction(j, own, partners.count.size), selection.state
+    d, state = direction(j, own, partners.found.size), selection.state
     stream = memory.joins[join].members[j]
     cursor = memory.streams[stream].arrived
     oldest = oldest_compared(selection, d, z, cursor)
@@ -107,7 +107,7 @@ def _search(
             reached = a
             break
         compared += 1
-        partners.count[j] += 1
+        partners.found[j] += 1
         if state[WHOLE]:
             partners.now[j, STEPS, a] += 1.0
         x = memory.links[x, join].older
@@ -118,11 +118,11 @@ def _search(
 @inlined
 def _next(partners: SlotPartners, memory: Memory, join: int, key: int, own: int, at: Int64) -> bool:
     """Let ``at`` be the next combination of partners; False after the last one."""
-    for j in range(partners.count.size - 1, -1, -1):
+    for j in range(partners.found.size - 1, -1, -1):
         if j == own:
             continue
         partners.at[j] += 1
-        if partners.at[j] < partners.count[j]:
+        if partners.at[j] < partners.found[j]:
             at[j] = memory.links[at[j], join].older
             return True
         partners.at[j] = 0
@@ -162,13 +162,13 @@ def find_several(
             continue
         if searching:
             compared = _search(selection, partners, memory, join, key, z, own, j, t, compared)
-            searching = partners.count[j] > 0 and not state[EXHAUSTED]
+            searching = partners.found[j] > 0 and not state[EXHAUSTED]
         else:  # it need not be looked at, unless comparisons have run out
             cursor = memory.streams[about.members[j]].arrived
             d = direction(j, own, width)
             pairs = pairs_of_window(selection, d, cursor)
             partners.looked[j] = 0 if state[EXHAUSTED] else pairs
-        total *= partners.count[j]
+        total *= partners.found[j]
     state[COMPARED] = compared
     if total > out.times.size - count:
         return -1, compared
@@ -196,7 +196,7 @@ def settle_several(
     selection: SlotSelection, partners: SlotPartners, memory: Memory, join: int, own: int, z: int
 ) -> None:
     """Count what an arrival found in the windows of a join."""
-    state, tally, width = selection.state, selection.tally, partners.count.size
+    state, tally, width = selection.state, selection.tally, partners.found.size
     chance = selection.whole[direction(1 if own == 0 else 0, own, width), z]
     pay(selection, state[WHOLE] and chance < 1.0, state[COMPARED])
     spared = UNAFFORDED if state[EXHAUSTED] else SKIPPED

@@ -55,7 +55,7 @@ def _search(
 
     Returns the comparisons of the tuple so far, or -1 where there is no room for its partners.
     """
-    state, d = selection.state, direction(j, s, partners.count.size)
+    state, d = selection.state, direction(j, s, partners.found.size)
     end, low, base = clock.cursor[j], clock.low[j], clock.base[j]
     last_window = selection.edges.shape[1] - 1
     state[FLOOR] = ANY if scan else oldest_selected(selection, d, z, end)
@@ -85,7 +85,7 @@ def _search(
             )  # fmt: skip
             if not found:
                 break
-            if partners.count[j] == partners.numbers.shape[1]:
+            if partners.found[j] == partners.numbers.shape[1]:
                 return -1
             i = x - base
             a = min(t // selection.basic - other.times[i] // selection.basic, last_window)
@@ -136,7 +136,7 @@ def _search_all(
         )
         if compared < 0:
             return False
-        if partners.count[j] == 0 and not state[EXHAUSTED]:
+        if partners.found[j] == 0 and not state[EXHAUSTED]:
             break
     state[COMPARED] = compared
     return True
@@ -148,7 +148,7 @@ def _write_all(
     joined: Int64, count: int,
 ) -> int:  # fmt: skip
     """Write all combinations of what was listed; returns the number of results so far."""
-    streams = partners.count.size
+    streams = partners.found.size
     for j in range(streams):
         partners.at[j] = 0
     while True:

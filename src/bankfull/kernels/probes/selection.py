@@ -255,7 +255,7 @@ def miss_all(selection: Selection) -> None:
 
 
 @inlined
-def pay(selection: Selection, of_sample: bool, compared: int) -> None:
+def pay(selection: Any, of_sample: bool, compared: int) -> None:
     """Take comparisons from what is left: those of the sample from what is set aside, first."""
     aside = min(compared, selection.left[SAMPLE]) if of_sample else 0
     selection.left[SAMPLE] -= aside

@@ -50,7 +50,7 @@ from bankfull.kernels.probes.selection import (
 class Partners(NamedTuple):
     """Room for what the present tuple finds in every other stream.
 
-    ``count[j]`` partners of stream j have ``numbers[j]`` and lie in the basic ``windows[j]``;
+    ``found[j]`` partners of stream j have ``numbers[j]`` and lie in the basic ``windows[j]``;
     ``by_others``: a tuple of the same class that is not of the sample would have found them too.
     ``at[j]`` is which of them a combination has. ``window[j]`` pairs there are with stream j, and
     ``looked[j]`` of them were looked at, or needed not be. ``now[j]`` notes, like
@@ -58,7 +58,7 @@ class Partners(NamedTuple):
     others would not have found, and their worth.
     """
 
-    count: Int64
+    found: Int64
     numbers: Int64
     windows: Int64
     by_others: NDArray[np.bool_]
@@ -79,7 +79,7 @@ def direction(j: int, s: int, streams: int) -> int:
 def begin_several(selection: Selection, partners: Partners, s: int, z: int, number: int) -> None:
     """Begin with a tuple of class z of stream s: nothing was found."""
     state = selection.state
-    first = direction(1 if s == 0 else 0, s, partners.count.size)
+    first = direction(1 if s == 0 else 0, s, partners.found.size)
     chance = selection.whole[first, z]  # the same in all directions
     whole = draw(selection.seed + s, number) < chance
     state[WHOLE], state[COMPARED], state[EXHAUSTED] = whole, 0, 0
@@ -88,8 +88,8 @@ def begin_several(selection: Selection, partners: Partners, s: int, z: int, numb
     if whole and chance < 1.0:
         state[MOST] += selection.left[SAMPLE]
     partners.missed[0], partners.missed[1] = 0.0, 0.0
-    for j in range(partners.count.size):
-        partners.count[j] = 0
+    for j in range(partners.found.size):
+        partners.found[j] = 0
         partners.looked[j] = partners.window[j]
         if whole:
             for what in range(partners.now.shape[1]):
@@ -102,7 +102,7 @@ def list_partner(
     selection: Selection, partners: Partners, j: int, x: int, a: int, oldest: int
 ) -> None:
     """List tuple x of stream j, in basic window a of which others have those from ``oldest``."""
-    state, n = selection.state, partners.count[j]
+    state, n = selection.state, partners.found[j]
     partners.numbers[j, n] = x
     partners.windows[j, n] = a
     # Others follow a chain down to a floor, as far as they can afford it.
@@ -110,27 +110,27 @@ def list_partner(
     if found:
         state[AFFORDED] -= 1
     partners.by_others[j, n] = found
-    partners.count[j] = n + 1
+    partners.found[j] = n + 1
 
 
 @inlined
 def combinations(partners: Partners, s: int) -> int:
     """Return the number of results of a tuple of stream s."""
     number = 1
-    for j in range(partners.count.size):
+    for j in range(partners.found.size):
         if j != s:
-            number *= partners.count[j]
+            number *= partners.found[j]
     return number
 
 
 @inlined
 def next_combination(partners: Partners, s: int) -> bool:
     """Go on to the next combination of partners; False after the last one."""
-    for j in range(partners.count.size - 1, -1, -1):
+    for j in range(partners.found.size - 1, -1, -1):
         if j == s:
             continue
         partners.at[j] += 1
-        if partners.at[j] < partners.count[j]:
+        if partners.at[j] < partners.found[j]:
             return True
         partners.at[j] = 0
     return False
@@ -145,8 +145,8 @@ def worth_of_combination(
     A stream without any is left out.
     """
     low, high, total, product, weighed = np.inf, -np.inf, 0.0, 1.0, 0
-    for k in range(partners.count.size):
-        if selection.weighed[k] and (k == s or partners.count[k] > 0):
+    for k in range(partners.found.size):
+        if selection.weighed[k] and (k == s or partners.found[k] > 0):
             row = i if k == s else partners.numbers[k, partners.at[k]] - base[k]
             each = selection.worth[k][row]
             low, high = min(low, each), max(high, each)
@@ -160,7 +160,7 @@ def worth_of_combination(
 def note_combination(partners: Partners, s: int, worth: float) -> None:
     """Note a result of a tuple of the sample in every direction that led to it."""
     by_others = True
-    for j in range(partners.count.size):
+    for j in range(partners.found.size):
         if j != s:
             a = partners.windows[j, partners.at[j]]
             partners.now[j, FOUND, a] += 1.0
@@ -174,7 +174,7 @@ def note_combination(partners: Partners, s: int, worth: float) -> None:
 @inlined
 def settle_several(selection: Selection, partners: Partners, s: int, i: int, clock: Any) -> None:
     """Count what the present tuple, row i of stream s, found; it will not come again."""
-    state, tally, streams = selection.state, selection.tally, partners.count.size
+    state, tally, streams = selection.state, selection.tally, partners.found.size
     z = selection.classes[s][i]
     chance = selection.whole[direction(1 if s == 0 else 0, s, streams), z]
     pay(selection, state[WHOLE] and chance < 1.0, state[COMPARED])
@@ -229,11 +229,11 @@ def _guess_several(selection: Selection, partners: Partners, s: int, i: int, bas
     Results are taken to be worth what the newest are. Who was compared with nothing is left to
     :attr:`Tally.pairs`.
     """
-    streams, seen, found, expected = partners.count.size, 0, 0.0, 1.0
+    streams, seen, found, expected = partners.found.size, 0, 0.0, 1.0
     for j in range(streams):
         if j != s and partners.looked[j] > 0:
             seen += partners.looked[j]
-            found += partners.count[j]
+            found += partners.found[j]
     if seen == 0:
         for j in range(streams):
             if j != s:
@@ -245,7 +245,7 @@ def _guess_several(selection: Selection, partners: Partners, s: int, i: int, bas
         if j != s:
             each = found / seen
             if partners.looked[j] > 0:
-                each = partners.count[j] / partners.looked[j]
+                each = partners.found[j] / partners.looked[j]
             expected *= each * partners.window[j]
     worth = worth_of_combination(selection, partners, s, i, base)
     for kind in range(2):
