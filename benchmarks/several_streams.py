@@ -1,8 +1,8 @@
 """Three streams joined at once, with a part of the comparisons: how many results each way finds.
 
 ``python benchmarks/several_streams.py``: the same numbers in every run. Events have a key and come
-in stream ``a`` first, four seconds later in ``c``, twelve after the first in ``b``, with two seconds
-of spread; as many tuples again have keys of their own. Aligned, they come in all at once.
+in stream ``a`` first, four seconds later in ``c``, twelve after that of ``a`` in ``b``, with two
+seconds of spread; as many tuples again have keys of their own. Aligned, all come at once.
 """
 
 from __future__ import annotations
