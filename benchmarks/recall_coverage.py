@@ -1,6 +1,6 @@
 """How often the interval of recall covers the truth under a budget of comparisons; how wide it is.
 
-Run: python benchmarks/recall_coverage.py [--seeds 60] [--rows 1500] [--how auto rate]
+Run: python benchmarks/recall_coverage.py [--seeds 60] [--rows 1500] [--how auto rate] [--streams 2]
 Random streams in joins by hash, scan and inverted index, with 0.15, 0.3 and 0.6 of the comparisons
 that the whole join takes. The interval's nominal rate is 95 %: of 60 runs 57 are to be covered, and
 52 or fewer come once in 30 times if the rate is right. Prints how many were covered, how many had
@@ -20,10 +20,10 @@ import bankfull as bf
 SHARES = (0.15, 0.3, 0.6)
 
 
-def tables(kind: str, seed: int, rows: int) -> list[pa.Table]:
-    """Return two streams whose keys or items come with unequal chances."""
+def tables(kind: str, seed: int, rows: int, streams: int) -> list[pa.Table]:
+    """Return streams whose keys or items come with unequal chances."""
     made = []
-    for side in range(2):
+    for side in range(streams):
         dice = np.random.default_rng([seed, side])
         times = np.sort(dice.integers(0, 600, rows))
         if kind == "inverted":
@@ -36,19 +36,19 @@ def tables(kind: str, seed: int, rows: int) -> list[pa.Table]:
 
 
 def joined(kind: str, made: list[pa.Table], overload: Any) -> Any:
-    """Return the join of two tables by the search of this kind."""
+    """Return the join of all tables by the search of this kind."""
     streams = [
-        bf.stream(table, time="t", name=name) for table, name in zip(made, "ab", strict=True)
+        bf.stream(table, time="t", name=name) for table, name in zip(made, "abcde", strict=False)
     ]
     on: Any = bf.overlap("k", at_least=2) if kind == "inverted" else "k"
     return bf.join(*streams, on=on, within=60, search=kind, basic_window=5, overload=overload)
 
 
-def measure(kind: str, share: float, how: str, seeds: int, rows: int) -> str:
+def measure(kind: str, share: float, how: str, seeds: int, rows: int, streams: int) -> str:
     """Return how many intervals covered, and their width."""
     covered, below, above, width = 0, 0, 0, 0.0
     for seed in range(seeds):
-        made = tables(kind, seed, rows)
+        made = tables(kind, seed, rows, streams)
         whole = joined(kind, made, bf.shed(cpu=bf.comparisons(1e9)))
         exact = whole.read_all().num_rows
         per_unit = share * whole.ledger.joins["join"].compared / 600
@@ -71,12 +71,14 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=60)
     options.add_argument("--rows", type=int, default=1500)
     options.add_argument("--how", nargs="+", default=["auto"])
+    options.add_argument("--streams", type=int, default=2)
     options.add_argument("--kinds", nargs="+", default=["hash", "scan", "inverted"])
     given = options.parse_args()
     for kind in given.kinds:
         for share in SHARES:
             for how in given.how:
-                print(measure(kind, share, how, given.seeds, given.rows), flush=True)
+                told = measure(kind, share, how, given.seeds, given.rows, given.streams)
+                print(told, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ every basic window, whatever the algorithm, the predicate, the search, the joins
 
 from __future__ import annotations
 
-import itertools
+import math
 import os
 import random
 from typing import Any
@@ -42,6 +42,7 @@ from bankfull.oracle.shedding import JoinSpec as KeyJoin
 from bankfull.oracle.shedding import Policy, SetJoin
 from bankfull.oracle.shedding import Trace as Shed
 from bankfull.oracle.shedding import simulate as shed_twin
+from bankfull.spec import Join, Rows
 
 #: Plans agree to this; what they decide is the same.
 CLOSE = 1e-9
@@ -97,7 +98,7 @@ def arrivals(world: World) -> list[Arrival]:
     """Return all tuples in canonical order, with a key for every join."""
     column = {"keys": "k", "overlap": "s", "subset": "s", "similar": "w"}[world.kind]
     read: Any = {"k": int, "s": frozenset, "w": dict}[column]
-    joins, tables = len(world.names) - 1, world.tables()
+    joins, tables = len(world.query(None).joins), world.tables()
     tuples = [
         Arrival(stream, row["t"], number, (read(row[column]),) * joins, row["worth"])
         for stream, name in enumerate(world.names)
@@ -127,22 +128,40 @@ class WatchedAuto(Auto):
         return super().take(ordered, works, budget)
 
 
+def spans_of(join: Join) -> tuple[float, ...]:
+    """Return the windows of time; those of rows have no end."""
+    return tuple(
+        math.inf if isinstance(window, Rows) else window.count  # type: ignore[union-attr]
+        for window in join.windows
+    )
+
+
+def rows_of(join: Join) -> tuple[float, ...]:
+    """Return the windows of rows; those of time have as many as come."""
+    return tuple(window.count if isinstance(window, Rows) else math.inf for window in join.windows)
+
+
+def share_of_sample(world: World) -> float:
+    return ALGORITHMS[world.algorithm][1] if world.sample is None else world.sample
+
+
 def twin(world: World, algorithm: Algorithm | None = None) -> Trace:
     """Let the twin do what the operator is asked for."""
     query = world.query(world.per_unit)
     assert query.shed is not None
     joins = [
         JoinSpec(
-            (world.names.index(join.streams[0]), world.names.index(join.streams[1])),
-            (join.windows[0].count, join.windows[1].count),  # type: ignore[union-attr]
+            tuple(world.names.index(name) for name in join.streams),
+            spans_of(join),
             join.predicate,
             world.search,
+            rows_of(join),
         )
         for join in query.joins
     ]
     rules = Rules(
         world.per_unit,
-        ALGORITHMS[world.algorithm][1],
+        share_of_sample(world),
         world.basic,
         world.period,
         tuple(world.weighed),
@@ -200,11 +219,10 @@ def check(world: World, trace: Trace, found: list[Any], ledger: Ledger, made: li
     for ours, theirs in zip(made, trace.plans, strict=True):
         assert same_plan(ours, theirs), f"basic window {theirs.window}, {told}"
     expected = []
-    for number, (pairs, names) in enumerate(
-        zip(trace.results, itertools.pairwise(world.names), strict=True)
-    ):
-        for pair in pairs:
-            ids = dict(zip(names, pair, strict=True))
+    joins = [join.streams for join in world.query(None).joins]
+    for number, (results, names) in enumerate(zip(trace.results, joins, strict=True)):
+        for members in results:
+            ids = dict(zip(names, members, strict=True))
             expected.append((f"j{number}", *(ids.get(name) for name in world.names)))
         counts = ledger.joins[f"j{number}"]
         assert counts.compared == trace.compared[number], told
@@ -224,11 +242,22 @@ def test_every_algorithm_has_a_twin() -> None:
     assert set(TWINS) == set(ALGORITHMS)
 
 
-def check_twin(algorithm: str, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_twin(
+    algorithm: str,
+    seeds: range,
+    monkeypatch: pytest.MonkeyPatch,
+    several: bool = False,
+    rows: bool = False,
+) -> None:
     """Run operator and twin over generated worlds, however the input is cut."""
     plans, given_up = Plans(monkeypatch), 0
     for seed in seeds:
         world = TwinWorld(seed, algorithm)
+        if several:
+            world.join_at_once((3, 3, 4, 3, 5)[seed % 5])
+            world.sample = 0.3  # of so few tuples hardly any would be seen by default
+        if rows:
+            world.count_rows()
         plans.made.clear()
         found, ledger, _ = run(world, world.per_unit, random.Random(seed) if seed % 2 else None)
         watched = WatchedAuto()
@@ -245,6 +274,18 @@ def check_twin(algorithm: str, seeds: range, monkeypatch: pytest.MonkeyPatch) ->
 def test_differential_twin(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator plans, compares and skips what the twin does."""
     check_twin(algorithm, range(SEEDS), monkeypatch)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_differential_twin_of_several(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where three to five streams are joined at once."""
+    check_twin(algorithm, range(SEEDS), monkeypatch, several=True)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_differential_twin_of_rows(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with windows of rows."""
+    check_twin(algorithm, range(SEEDS), monkeypatch, rows=True)
 
 
 class MemoryWorld(TwinWorld):
@@ -271,13 +312,16 @@ def twin_within_memory(world: MemoryWorld, policy: Policy) -> tuple[Shed, Slotte
     ]  # fmt: skip
     compared, stored = [], []
     for join in query.joins:
-        who = (world.names.index(join.streams[0]), world.names.index(join.streams[1]))
-        spans = (join.windows[0].count, join.windows[1].count)  # type: ignore[union-attr]
-        compared.append(JoinSpec(who, spans, join.predicate, "hash"))
-        on_keys = world.kind == "keys"
-        stored.append(KeyJoin(who, spans) if on_keys else SetJoin(who, spans, join.predicate))
+        who = tuple(world.names.index(name) for name in join.streams)
+        spans, rows = spans_of(join), rows_of(join)
+        compared.append(JoinSpec(who, spans, join.predicate, "hash", rows))
+        stored.append(
+            KeyJoin(who, spans, rows=rows)
+            if world.kind == "keys"
+            else SetJoin(who, spans, join.predicate, rows=rows)
+        )
     rules = Rules(
-        world.per_unit, ALGORITHMS[world.algorithm][1], world.basic, world.period,
+        world.per_unit, share_of_sample(world), world.basic, world.period,
         tuple(world.weighed[: len(world.names)]), query.shed.importance, world.seed,
     )  # fmt: skip
     twins = Slotted(compared, rules, TWINS[world.algorithm])
@@ -288,21 +332,46 @@ def twin_within_memory(world: MemoryWorld, policy: Policy) -> tuple[Shed, Slotte
 
 def mine(world: World, x: Arrival) -> tuple[Any, ...]:
     """Return the keys of a tuple, with none for joins that its stream is not in."""
-    pairs = itertools.pairwise(range(len(world.names)))
-    return tuple(key if x.stream in pair else None for key, pair in zip(x.keys, pairs, strict=True))
+    joins = [[world.names.index(name) for name in one.streams] for one in world.query(None).joins]
+    return tuple(key if x.stream in who else None for key, who in zip(x.keys, joins, strict=True))
+
+
+def three_at_once(world: World) -> None:
+    """Let three streams be joined at once, on keys."""
+    world.join_at_once(3)
+    world.search, world.sample, world.per_unit = "hash", 0.3, min(world.per_unit, 3.0)
+    if world.seed % 4 == 1:
+        world.count_rows()
+
+
+def of_rows(world: World) -> None:
+    """Let windows be of rows."""
+    world.count_rows()
+    world.sample = 0.3
+
+
+#: What is done to a world, by name.
+VARIANTS = {"two": None, "three": three_at_once, "rows": of_rows}
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize(("algorithm", "policy"), BOTH)
+@pytest.mark.parametrize(
+    ("algorithm", "policy", "kind"),
+    [(*both, "two") for both in BOTH]
+    + [(*both, kind) for both in BOTH for kind in ("three", "rows")],
+)
 def test_differential_twin_within_memory(
-    algorithm: str, policy: str, monkeypatch: pytest.MonkeyPatch
+    algorithm: str, policy: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a budget of memory too: the same plans, results, comparisons and tuples that stay."""
-    if policy != "fifo" and not UNCOMPILED:
+    if (policy != "fifo" or kind != "two") and not UNCOMPILED:
         pytest.skip("with the compiler off")
+    variant = VARIANTS[kind]
     plans, first = Plans(monkeypatch), 2 * BOTH.index((algorithm, policy))
     for seed in range(first, first + (2 if UNCOMPILED else SEEDS)):
         world = MemoryWorld(seed, algorithm, policy)
+        if variant is not None:
+            variant(world)
         plans.made.clear()
         found, ledger, _ = run(world, world.per_unit, random.Random(seed) if seed % 2 else None)
         shed, twins, came = twin_within_memory(world, POLICY_TWINS[policy]())

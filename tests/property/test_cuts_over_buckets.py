@@ -45,6 +45,7 @@ SHEDS: dict[str, Any] = {
     "comparisons": bf.shed(cpu=bf.comparisons(4)),
     "comparisons and memory": bf.shed(bf.tuples(60), keep="fifo", cpu=bf.comparisons(4)),
     "comparisons of sets": bf.shed(cpu=bf.comparisons(40)),
+    "copies dropped of sets": bf.shed(cpu=bf.comparisons(40), compare="drop"),
 }
 
 
@@ -128,13 +129,14 @@ def test_any_cut_gives_the_same(title: str, monkeypatch: pytest.MonkeyPatch) -> 
         output, ledgers = streamed(plan, given, 100)
         assert output.total() > 100
         assert not any(s["late"] for one in ledgers.values() for s in one["streams"].values())
+        counts = [s for one in ledgers.values() for s in one["streams"].values()]
         if title.startswith("comparisons"):
-            assert (
-                sum(j["skipped"] for one in ledgers.values() for j in one["joins"].values()) > 100
-            )
+            joins = [j for one in ledgers.values() for j in one["joins"].values()]
+            assert sum(j["skipped"] for j in joins) > 100
         elif title not in ("rows", "recall"):
-            counts = [s for one in ledgers.values() for s in one["streams"].values()]
             assert sum(s["shed"] + s["evicted"] for s in counts) > 100
+        if title.startswith("copies"):
+            assert sum(s["copies_lost"] for s in counts) > 100
         for cut in range(101, 105):
             if cut > 102:  # and however a micro-batch is divided over steps
                 monkeypatch.setattr(gather, "_STEP_BYTES", 100 * (cut - 100))

@@ -13,30 +13,36 @@ import pytest
 from ortools.linear_solver import pywraplp
 
 from bankfull.adapt import ALGORITHMS, Auto, Direction, Utility, auto, utility
+from bankfull.adapt.direction import parts_of
 from bankfull.adapt.parts import best_first, fraction, mean_results, results_a_pair
+from bankfull.core.comparing.directions import directions
 from bankfull.core.comparing.work import Float64, Work
 from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, WORTH
 
 SEEDS = range(30)
 
 
-def work_of(seed: int, *, scanned: bool, in_chains: bool = False, kinds: int = 3) -> Work:
+def work_of(
+    seed: int, *, scanned: bool, in_chains: bool = False, kinds: int = 3, streams: int = 2
+) -> Work:
     """Draw a join in the middle of its life; some basic windows are empty, or were never seen."""
     dice = np.random.default_rng(seed)
     windows = int(dice.integers(2, 9))
-    cells = (2, kinds, windows)
+    arriving = directions(streams).arriving
+    ways = len(arriving)
+    cells = (ways, kinds, windows)
     seen, tried = np.zeros((*cells, 4)), np.zeros((*cells, 3))
     seen[..., PAIRS] = dice.integers(0, 200, cells) * (dice.random(cells) < 0.8)
-    cost = 1.0 if scanned else dice.uniform(0.05, 3.0, (2, 1, windows))
+    cost = 1.0 if scanned else dice.uniform(0.05, 3.0, (ways, 1, windows))
     seen[..., STEPS] = seen[..., PAIRS] * cost
     seen[..., FOUND] = np.floor(seen[..., PAIRS] * dice.random(cells) * 0.4)
-    seen[..., WORTH] = seen[..., FOUND] * dice.integers(1, 5, (2, kinds, 1))
+    seen[..., WORTH] = seen[..., FOUND] * dice.integers(1, 5, (ways, kinds, 1))
     tried[..., 0] = dice.integers(0, 300, cells)
     tried[..., 1] = np.floor(tried[..., 0] * dice.random(cells) * 0.3)
     tried[..., 2] = tried[..., 1] * 2.0
-    tuples = dice.integers(0, 40, (2, windows)) * (dice.random((2, windows)) < 0.85)
-    arrivals = dice.uniform(0.0, 30.0, (2, kinds)) * (dice.random((2, kinds)) < 0.9)
-    return Work(tuples.astype(np.float64), arrivals, seen, tried, in_chains, scanned)
+    tuples = dice.integers(0, 40, (ways, windows)) * (dice.random((ways, windows)) < 0.85)
+    arrivals = dice.uniform(0.0, 30.0, (ways, kinds)) * (dice.random((ways, kinds)) < 0.9)
+    return Work(tuples.astype(np.float64), arrivals, seen, tried, in_chains, scanned, arriving)
 
 
 def budgets(works: list[Work]) -> list[float]:
@@ -69,6 +75,7 @@ def test_choices_are_shares(name: str) -> None:
         works = [
             work_of(2 * seed, scanned=True, kinds=kinds),
             work_of(2 * seed + 1, scanned=False, in_chains=seed % 2 == 0, kinds=kinds),
+            work_of(seed, scanned=False, in_chains=seed % 2 == 0, kinds=kinds, streams=3),
         ]
         for budget in budgets(works):
             for work, choice in zip(works, algorithm.choose(works, budget), strict=True):
@@ -79,6 +86,33 @@ def test_choices_are_shares(name: str) -> None:
                     # Of a basic window without tuples nothing is compared, whatever is chosen.
                     empty = (work.tuples == 0.0)[:, None, :]
                     assert ((choice == 1.0) | empty).all(), seed
+
+
+@pytest.mark.parametrize("in_chains", [True, False])
+def test_constraint_of_several_windows(in_chains: bool) -> None:
+    """Of three and four streams every way to choose takes what it may, by its own estimate.
+
+    What is chosen of the windows that tuples of a stream search is something of each, or nothing.
+    """
+    for seed in SEEDS:
+        work = work_of(seed, scanned=False, in_chains=in_chains, kinds=2, streams=3 + seed % 2)
+        volume = auto.units(work).volume
+        for budget in budgets([work])[1:4]:
+            chosen = Auto().choose([work], budget)[0]
+            taken = float((volume * chosen).sum())
+            assert taken == pytest.approx(min(budget, float(volume.sum())), rel=1e-8), seed
+            for s in range(work.streams):
+                some = (chosen[work.of_stream(s)].max(axis=2) > 0.0).sum(axis=0)
+                assert set(some.tolist()) <= {0, work.streams - 1}, seed
+            parts = utility.packed(work, budget)
+            assert (parts >= 0.0).all(), seed
+            demand = work.arrivals.sum(axis=1) * (work.cost() * work.tuples).sum(axis=1)
+            r = fraction([work], budget)
+            own = parts_of(work, r)
+            assert (own * demand).sum() == pytest.approx(r * demand.sum(), rel=1e-9), seed
+            begun = {s for s in range(work.streams) if own[work.of_stream(s)].max() > 0.0}
+            unfilled = [s for s in begun if own[work.of_stream(s)].min() < 1.0]
+            assert len(unfilled) <= 1, seed
 
 
 @pytest.mark.parametrize("name", ["rate", "correlation", "direction"])

@@ -13,7 +13,6 @@ import pytest
 from numpy.typing import NDArray
 
 import bankfull as bf
-from bankfull.assemble import assemble
 from bankfull.core.bounded.join import BoundedJoin
 from bankfull.errors import PlanError, SpecError
 from bankfull.policies import POLICIES
@@ -372,31 +371,33 @@ def test_comparisons_are_a_positive_number() -> None:
 @pytest.mark.parametrize(
     ("options", "shed", "told"),
     [
-        ({"within": bf.rows(5)}, {}, "window of rows"),
-        ({"within": bf.rows(5)}, {"memory": bf.tuples(3)}, "window of rows"),
-        ({"within": 5, "basic_window": 9}, {}, "shorter than the basic window"),
+        ({"on": "k", "within": bf.rows(5)}, {}, "say how long one is"),
+        ({"on": "k", "within": bf.rows(5), "basic_window": bf.rows(2)}, {}, "say how long one is"),
+        ({"on": "k", "within": bf.rows(5)}, {"memory": bf.tuples(3)}, "say how long one is"),
+        ({"on": "k", "within": 5, "basic_window": 9}, {}, "shorter than the basic window"),
+        (
+            {"on": bf.overlap("s", at_least=1), "search": "identifier", "within": 5},
+            {},
+            "by identifier",
+        ),
     ],
 )
 def test_where_comparisons_cannot_be_chosen_it_says_so(
     options: dict[str, Any], shed: dict[str, Any], told: str
 ) -> None:
-    table = pa.table({"t": [1, 2], "k": [1, 1]})
+    table = pa.table({"t": [1, 2], "k": [1, 1], "s": [[1], [1]]})
     streams = [bf.stream(table, time="t", name=name) for name in "ab"]
     with pytest.raises(bf.BankfullError, match=told):
-        bf.join(*streams, on="k", overload=bf.shed(cpu=bf.comparisons(5), **shed), **options)
+        bf.join(*streams, overload=bf.shed(cpu=bf.comparisons(5), **shed), **options)
 
 
-def test_a_tuple_that_goes_to_several_operators_is_not_dropped_in_each() -> None:
-    table = pa.table({"t": [1, 2], "k": [1, 1]})
+def test_rows_beside_a_length_of_time_need_no_basic_window() -> None:
+    table = pa.table({"t": range(20), "k": [1] * 20})
     streams = [bf.stream(table, time="t", name=name) for name in "ab"]
-    shed = bf.shed(cpu=bf.comparisons(5), compare="drop")
-    query = bf.join(*streams, on="k", within=5, overload=shed).query
-    with pytest.raises(PlanError, match="several buckets"):
-        assemble(query, dict.fromkeys("ab", table.schema), masked=True)
-
-
-def test_comparisons_are_chosen_between_two_streams() -> None:
-    table = pa.table({"t": [1, 2], "k": [1, 1]})
-    streams = [bf.stream(table, time="t", name=name) for name in "abc"]
-    with pytest.raises(bf.BankfullError, match="has 3 streams"):
-        bf.join(*streams, on="k", within=5, overload=bf.shed(cpu=0.5))
+    for basic in (None, bf.rows(2)):
+        shed = bf.shed(cpu=bf.comparisons(100), compare="rate")
+        joined = bf.join(
+            *streams, on="k", within=(bf.rows(3), 5), basic_window=basic, overload=shed
+        )
+        whole = bf.join(*streams, on="k", within=(bf.rows(3), 5))
+        assert joined.read_all().num_rows == whole.read_all().num_rows > 50

@@ -12,7 +12,8 @@ gets the comparisons; where the newest tuples pay most, they come first. Sets th
 have a partner soon take no comparisons at all.
 
 Where a hash chain must be followed through newer tuples to reach older ones, the basic windows of a
-window form blocks that are worth more together than their first part alone.
+window form blocks that are worth more together than their first part alone. Of three and more
+streams a result needs a partner in every window, so these fill together (``combined.py``).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bankfull.adapt.blocks import blocks
+from bankfull.adapt.combined import Combined, combined
 from bankfull.core.comparing.work import Float64, Work
 from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, WORTH
 
@@ -88,27 +91,6 @@ def _with_neighbours(values: Float64) -> Float64:
     return sums
 
 
-def blocks(volume: Float64, value: Float64) -> NDArray[np.int64]:
-    """Return where blocks begin in a row of units that can only be had one after the other.
-
-    The blocks' value a volume falls from one to the next; no other division gets more out of any
-    volume.
-
-    >>> blocks(np.array([1.0, 1.0, 1.0]), np.array([1.0, 3.0, 1.0])).tolist()
-    [0, 2]
-    """
-    begins: list[int] = []
-    sums: list[tuple[float, float]] = []
-    for place, (more, worth) in enumerate(zip(volume.tolist(), value.tolist(), strict=True)):
-        begin = place
-        while sums and worth * sums[-1][0] >= sums[-1][1] * more:
-            begin, (before, old) = begins.pop(), sums.pop()
-            more, worth = more + before, worth + old
-        begins.append(begin)
-        sums.append((more, worth))
-    return np.array(begins, np.int64)
-
-
 def packed(volumes: Float64, values: Float64, budget: float) -> Float64:
     """Return how much of every unit fits, those with the most value a volume first.
 
@@ -140,7 +122,11 @@ class Auto:
         rows: list[tuple[int, tuple[int, ...], NDArray[np.int64]]] = []
         volumes: list[Float64] = []
         values: list[Float64] = []
+        several: list[tuple[int, int, Combined]] = []
         for number, (work, own) in enumerate(zip(works, made, strict=True)):
+            if work.streams > 2:
+                several += _together(number, work, own)
+                continue
             if not work.in_chains:
                 volumes.append(own.volume.ravel())
                 values.append(own.value.ravel())
@@ -151,6 +137,8 @@ class Auto:
                 volumes.append(np.add.reduceat(own.volume[j, z], begins))
                 values.append(np.add.reduceat(own.value[j, z], begins))
                 rows.append((number, (j, z), begins))
+        volumes += [together.volumes for _, _, together in several]
+        values += [together.values for _, _, together in several]
         taken = packed(np.concatenate(volumes), np.concatenate(values), budget)
         chosen = [np.zeros(own.volume.shape) for own in made]
         start = 0
@@ -161,7 +149,19 @@ class Auto:
                 _fill_blocks(made[number].volume[where], begins, part, chosen[number][where])
             else:
                 chosen[number][...] = part.reshape(chosen[number].shape)
+        for number, z, together in several:
+            part = taken[start : start + len(together.volumes)]
+            start += len(part)
+            together.fill(part, made[number].volume[:, z], chosen[number][:, z])
         return [np.round(choice, 12) for choice in chosen]
+
+
+def _together(number: int, work: Work, own: Units) -> list[tuple[int, int, Combined]]:
+    """Return the units of a join of several streams, by arriving stream and class."""
+    return [
+        (number, z, combined(own.volume, own.value, work.of_stream(s), z, work.in_chains))
+        for s, z in np.ndindex(work.streams, own.volume.shape[1])
+    ]
 
 
 def _fill_blocks(volume: Float64, begins: NDArray[np.int64], taken: Float64, into: Float64) -> None:

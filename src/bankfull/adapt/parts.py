@@ -21,7 +21,7 @@ def fraction(works: list[Work], budget: float) -> float:
 def newest_first(work: Work) -> NDArray[np.int64]:
     """Return the order ``[j, place]`` in which basic windows are compared if none is better."""
     windows = work.tuples.shape[1]
-    return np.broadcast_to(np.arange(windows, dtype=np.int64), (2, windows))
+    return np.broadcast_to(np.arange(windows, dtype=np.int64), work.tuples.shape)
 
 
 def best_first(work: Work) -> NDArray[np.int64]:
@@ -53,8 +53,8 @@ def filled(work: Work, order: NDArray[np.int64], parts: Float64) -> Float64:
     [[1.0, 0.2, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
     """
     kinds = parts.shape[1]
-    share = np.zeros((2, kinds, work.tuples.shape[1]))
-    for j in range(2):
+    share = np.zeros((len(work.tuples), kinds, work.tuples.shape[1]))
+    for j in range(len(share)):
         tuples = work.tuples[j, order[j]]
         before = np.cumsum(tuples) - tuples
         wanted = parts[j][:, None] * tuples.sum()

@@ -6,7 +6,9 @@ holds the next unit of every class and window.
 Deviations: the volume of a unit has the frequency of the class in the stream that arrives, which is
 the opposite one. Where an index takes more comparisons for some pairs than for others, that is not
 seen, as the paper counts pairs; ``auto`` does see it. The order of basic windows is that of results
-a pair, for all classes of a window.
+a pair, for all classes of a window. Of three and more streams a tuple must be compared with all
+windows but its own, so a unit is a class of tuples of one stream against one basic window of each
+of them: the best of all, then the second best of all; its worth is that of their mean.
 """
 
 from __future__ import annotations
@@ -29,28 +31,36 @@ def packed(work: Work, budget: float) -> Float64:
     each = worth / np.maximum(pairs, 1.0)
     total = work.tuples.sum(axis=1)
     mean = mean_results(work)
+    # What is searched together: the windows of all other streams, by the stream that arrives.
+    ways = [[0], [1]] if work.streams == 2 else [work.of_stream(s) for s in range(work.streams)]
 
     def value(j: int, z: int, place: int) -> float:
         shape = returned[j, order[j, place]] / mean[j] if mean[j] > 0.0 else 1.0
-        return -float(each[j, z] * shape)
+        return float(each[j, z] * shape)
+
+    def least(s: int, z: int, place: int) -> float:
+        return -sum(value(j, z, place) for j in ways[s]) / len(ways[s])
 
     kinds, windows = work.arrivals.shape[1], work.tuples.shape[1]
-    heap = [(value(j, z, 0), j, z, 0) for j in range(2) for z in range(kinds)]
+    heap = [(least(s, z, 0), s, z, 0) for s in range(len(ways)) for z in range(kinds)]
     heapq.heapify(heap)
-    parts = np.zeros((2, kinds))
+    parts = np.zeros(work.arrivals.shape)
     left = budget
     while heap:
-        _, j, z, place = heapq.heappop(heap)
-        a = order[j, place]
-        volume = work.arrivals[j, z] * work.tuples[j, a] * cost[j, a]
-        share = work.tuples[j, a] / total[j] if total[j] > 0.0 else 1.0 / windows
+        _, s, z, place = heapq.heappop(heap)
+        units = [(j, order[j, place]) for j in ways[s]]
+        volume = sum(work.arrivals[j, z] * work.tuples[j, a] * cost[j, a] for j, a in units)
+        fits = left / volume if volume > left else 1.0
+        for j, a in units:
+            share = work.tuples[j, a] / total[j] if total[j] > 0.0 else 1.0 / windows
+            parts[j, z] += share * fits
+            if volume <= left and place + 1 == windows:
+                parts[j, z] = 1.0
         if volume > left:
-            parts[j, z] += share * left / volume
             break
         left -= volume
-        parts[j, z] = 1.0 if place + 1 == windows else parts[j, z] + share
         if place + 1 < windows:
-            heapq.heappush(heap, (value(j, z, place + 1), j, z, place + 1))
+            heapq.heappush(heap, (least(s, z, place + 1), s, z, place + 1))
     return parts
 
 

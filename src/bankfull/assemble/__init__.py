@@ -59,11 +59,6 @@ def assemble(
         shed = shed_plan(query.shed, query, schemas, joins)
     if query.shed is not None and query.shed.cpu is not None:
         compare = compare_plan(query.shed, query, schemas, joins, unit)
-        if masked and compare.algorithm.drops:
-            raise PlanError(
-                'compare="drop" drops a tuple once, and here a tuple goes to several buckets: use '
-                "buckets=1, or another compare="
-            )
     ordered = counted or query.shed is not None
     return Plan(
         query, streams, joins, schema, joined_scale, ordered, shed, compare, by_content, operators

@@ -28,26 +28,21 @@ def compare_plan(
 ) -> ComparePlan:
     """Resolve how much is compared; say clearly what cannot be."""
     for join in joins:
-        if len(join.streams) > 2:
-            raise PlanError(
-                f"join {join.name!r} has {len(join.streams)} streams, and cpu= chooses comparisons "
-                "of two: join two of them, and their results with the next"
-            )
         if join.search == "identifier" and isinstance(shed.cpu, Comparisons):
             raise PlanError(
                 f"join {join.name!r} searches lists sorted by identifier, which cannot be entered "
                 "at a time, and what that costs depends on how the input is cut: leave search= out"
             )
-        if any(span == NEVER for span in join.span):
-            raise PlanError(
-                f"join {join.name!r} has a window of rows, and cpu= divides windows by time: give "
-                "a length of time"
-            )
-    longest = max(1, *(span for join in joins for span in join.span))
-    basic = max(1, -(-longest // _BASIC_WINDOWS))
-    if query.basic_window is not None:
-        assert not isinstance(query.basic_window, Rows)
+    lengths = [span for join in joins for span in join.span if span < NEVER]
+    basic = max(1, -(-max(lengths, default=0) // _BASIC_WINDOWS))
+    if query.basic_window is not None and not isinstance(query.basic_window, Rows):
         basic = in_units(query.basic_window, unit, "basic_window")
+    elif not lengths:
+        raise PlanError(
+            "all windows are of rows, and cpu= plans what is compared for a basic window of time: "
+            'say how long one is, e.g. basic_window="1 second", a small part of the time that the '
+            "rows of a window take"
+        )
     period = basic * _PERIOD
     if shed.compare.period is not None:
         given = in_units(shed.compare.period, unit, "period")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bankfull.core.comparing.classes import is_weighed
 from bankfull.core.comparing.comparing import BURST, Comparing
+from bankfull.core.plan import NEVER
 from bankfull.kernels.exact.ahead import WINDOW, Counted, Rules, replay
 from bankfull.kernels.exact.chains import Keyed
 from bankfull.kernels.exact.merge import Clock
@@ -21,11 +22,14 @@ from bankfull.spec import Equal
 def can_run_ahead(comparing: Comparing) -> bool:
     """Tell whether the present plan leaves nothing out, and later ones can be made afterwards.
 
-    They can for one join by hash, of whose budget no other operator has a share, and whose results
-    weigh the same: the sums of what they are worth do not depend on the order of additions.
+    They can for one join of two streams by hash with windows of time, of whose budget no other
+    operator has a share, and whose results weigh the same: the sums of what they are worth do not
+    depend on the order of additions.
     """
     rules, joins = comparing.rules, comparing.plan.joins
     if len(joins) > 1 or not isinstance(joins[0].predicate, Equal) or joins[0].search == "scan":
+        return False
+    if len(joins[0].streams) > 2 or any(rows < NEVER for rows in joins[0].rows):
         return False
     if not rules.per_unit or comparing.shares is not None:
         return False

@@ -24,24 +24,20 @@ from bankfull.core.bounded.arrays import importance_of
 from bankfull.core.bounded.share import Shares, least_part, share_period
 from bankfull.core.comparing.capacity import Capacity
 from bankfull.core.comparing.classes import VALUES, Values, by_size, class_count, is_weighed
+from bankfull.core.comparing.counts import count_skipped, watched
 from bankfull.core.comparing.selector import Selector
 from bankfull.core.comparing.work import Float64, Work, nothing_left_out
 from bankfull.core.kept import Arrays
 from bankfull.core.ledger import Ledger
 from bankfull.core.plan import NEVER, JoinPlan, Plan
-from bankfull.core.recall.interval import Watched
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact.merge import Clock
 from bankfull.kernels.probes.selection import (
     DROPPED,
     LARGEST,
-    MISSED,
     OTHERS,
     SAMPLE,
-    SKIPPED,
-    UNAFFORDED,
-    VARIANCE,
 )
 
 #: More comparisons than can be made.
@@ -59,6 +55,7 @@ _ARRAYS = (
     "emitted",
     "clock",
     "dropped",
+    "gone",
     "known",
 )
 #: So many times what is planned for a basic window may be compared in it.
@@ -91,6 +88,8 @@ class Comparing:
         self.clock = np.array([-NEVER, -NEVER])
         #: Tuples of every stream that were dropped on arrival.
         self.dropped = np.zeros(len(plan.streams), np.int64)
+        #: Those of them that the ledger counts, as far as they have left their windows since.
+        self.gone = np.zeros(len(plan.streams), np.int64)
         #: Comparisons that the joins were given for this basic window.
         self.given = self.left.copy()
         self.capacity = Capacity()
@@ -136,13 +135,24 @@ class Comparing:
             classes = classes * VALUES + values
         return classes
 
-    def dropped_of(self, position: int, start: int, stop: int) -> int:
-        """Return how many of the tuples ``start`` to ``stop`` were dropped on arrival."""
+    def dropped_of(self, position: int, start: int, stop: int) -> NDArray[np.int64]:
+        """Return which of the tuples ``start`` to ``stop`` were dropped on arrival."""
         lanes = self.logs[position].lanes
         if not self.dropped[position]:
-            return 0
+            return np.zeros(0, np.int64)
         classes = self.classes[position].data[start - lanes.base : stop - lanes.base]
-        return int(np.count_nonzero(classes == DROPPED))
+        return start + np.flatnonzero(classes == DROPPED).astype(np.int64)
+
+    def counted_as_dropped(self, position: int) -> int:
+        """Return how many of the tuples that were dropped on arrival the ledger counts.
+
+        Where several operators have copies of a tuple, each drops its own or not.
+        """
+        log = self.logs[position]
+        if not log.plan.masked:
+            return int(self.dropped[position])
+        stored = self.dropped_of(position, log.lanes.start, log.lanes.end)
+        return int(self.gone[position]) + log.counted_of(stored)
 
     def importance(self, join: JoinPlan, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the importance of results."""
@@ -252,8 +262,8 @@ class Comparing:
         """Return what a join's sample is expected to take, and one more of its tuples."""
         if self.rules.algorithm.drops:
             return 0
-        demand, arrivals = work.demand(), float(work.arrivals.sum())
-        return math.ceil(float(selector.whole[0, 0]) * demand + demand / max(1.0, arrivals))
+        demand = work.demand()
+        return math.ceil(float(selector.whole[0, 0]) * demand + demand / max(1.0, work.coming()))
 
     def _give(self, works: list[Work], now: int) -> Float64:
         """Let the joins make so many comparisons in this basic window, by what is planned.
@@ -330,36 +340,9 @@ class Comparing:
 
     def count(self, ledger: Ledger) -> None:
         """Say what was skipped, and what recall is estimated from."""
-        for selector in self.selectors:
-            pairs = selector.tally.pairs
-            counts = ledger.joins[selector.join.name]
-            skipped = pairs[:, SKIPPED] + pairs[:, UNAFFORDED]
-            counts.skipped = int(skipped.sum())
-            names = [self.plan.streams[k].name for k in selector.join.streams]
-            ledger.skipped_by_stream[selector.join.name] = {
-                name: int(n) for name, n in zip(names, skipped, strict=True)
-            }
+        count_skipped(ledger, self.plan, self.selectors)
         if not self.rules.algorithm.drops:
-            ledger.watched = self.watched()
-
-    def watched(self) -> Watched:
-        """Return what recall is estimated from: the tuples compared with their whole window."""
-        total = Watched()
-        for selector in self.selectors:
-            tally = selector.tally
-            skipped = int(tally.pairs[:, SKIPPED : UNAFFORDED + 1].sum())
-            some = [tally.missed[kind] for kind in range(2)]
-            total += Watched(
-                dropped=float(skipped),
-                sampled=float(selector.sampled[0] + tally.sampled.sum()),
-                missed=float(some[0][MISSED]),
-                variance=float(some[0][VARIANCE]),
-                largest=float(some[0][LARGEST]) ** 2,
-                worth_missed=float(some[1][MISSED]),
-                worth_variance=float(some[1][VARIANCE]),
-                worth_largest=float(some[1][LARGEST]) ** 2,
-            )
-        return total + Watched(emitted=float(self.emitted[0]), worth=float(self.emitted[1]))
+            ledger.watched = watched(self.selectors, self.emitted)
 
     # -------------------------------------------------------------------------------------- state
 

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bankfull.core.comparing.directions import directions
 from bankfull.core.comparing.work import Float64, Work
 from bankfull.core.kept import Arrays
-from bankfull.core.plan import ComparePlan, JoinPlan
+from bankfull.core.plan import NEVER, ComparePlan, JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact.merge import Clock
@@ -18,6 +19,7 @@ from bankfull.kernels.probes.selection import (
     FOUND,
     MISSED,
     PAIRS,
+    STEPS,
     UNSEEN,
     VARIANCE,
     WORTH,
@@ -26,6 +28,14 @@ from bankfull.kernels.probes.selection import (
     place_ranges,
 )
 from bankfull.spec import Equal
+
+#: Basic windows of a window of rows behind the current one; the last has all that is older.
+BASIC_WINDOWS = 20
+
+
+def basic_windows(plan: ComparePlan, join: JoinPlan) -> int:
+    """Return how many basic windows the windows of a join have behind the current one."""
+    return max(BASIC_WINDOWS if span == NEVER else -(-span // plan.basic) for span in join.span)
 
 
 class Selector:
@@ -45,28 +55,34 @@ class Selector:
         self._classes, self._worth = classes, worth
         self._left, self._kept, self._dropped = left, kept, dropped
         self._streams = np.array(join.streams, np.int64)
-        self.windows = 1 + max(-(-span // plan.basic) for span in join.span)
+        self.windows = 1 + basic_windows(plan, join)
         self.kinds = kinds
-        shape = (2, self.kinds, self.windows)
+        #: Who searches whose window: ``j`` in all that follows.
+        self.ways = directions(len(join.streams))
+        ways = len(self.ways.arriving)
+        shape = (ways, self.kinds, self.windows)
         #: Smoothed arrivals in a basic window of time, by window searched and class.
-        self.arrivals = np.zeros((2, self.kinds))
+        self.arrivals = np.zeros((ways, self.kinds))
         self.learned = np.zeros((*shape, 4))
+        if ways > 2 and join.search == "scan":
+            # Until it is seen how many windows need not be searched, a pair takes a comparison.
+            self.learned[..., (PAIRS, STEPS)] = 1.0
         #: Pairs that others were compared with, results, worth.
         self.tried = np.zeros((*shape, 3))
         #: The share of every basic window that is compared.
         self.choice = np.ones(shape)
-        self.whole = np.ones((2, self.kinds))
+        self.whole = np.ones((ways, self.kinds))
         self.tally = Tally(
-            np.zeros((2, self.kinds), np.int64), np.zeros((2, self.kinds), np.int64),
+            np.zeros((ways, self.kinds), np.int64), np.zeros((ways, self.kinds), np.int64),
             np.zeros((*shape, 4)), np.zeros((*shape, 2)), np.zeros((2, 3)),
-            np.zeros((2, 4), np.int64),
+            np.zeros((ways, 4), np.int64),
         )  # fmt: skip
         self.sampled = np.zeros(1, np.int64)
         #: Pairs that the sample could not look at, as far as they are taken into account.
         self.unseen = np.zeros(1, np.int64)
         #: The first tuple of every basic window when the present plan was made. Those of the oldest
         #: may have left since, so they cannot be found again.
-        self.edges = np.zeros((2, self.windows), np.int64)
+        self.edges = np.zeros((ways, self.windows), np.int64)
         #: The tuples that the present choice means in every basic window.
         self.meant = np.zeros(shape)
         self._parts: tuple[Any, ...] = ()
@@ -80,7 +96,7 @@ class Selector:
 
     def known(self) -> Known:
         """Return what was learned, for the kernels."""
-        return Known(self.arrivals, self.learned, self.tried, self.meant)
+        return Known(self.arrivals, self.learned, self.tried, self.meant, self.ways.back)
 
     def _guess_unseen(self) -> None:
         """Count what tuples stand for that are of the sample and could not be compared.
@@ -94,14 +110,15 @@ class Selector:
             return
         self.unseen += unseen
         for kind, what in enumerate((FOUND, WORTH)):
-            each = float(self.learned[..., what].sum()) / pairs
+            # A result was seen in every window that led to it.
+            each = float(self.learned[..., what].sum()) / pairs / (len(self.join.streams) - 1)
             expected = unseen * each / max(float(self.whole[0, 0]), 1e-9)
             self.tally.missed[kind, MISSED] += expected
             self.tally.missed[kind, VARIANCE] += expected * expected
 
     def _half_full(self) -> Float64:
-        """Return how many tuples the current basic window of each stream has on average."""
-        halves: Float64 = self.arrivals.sum(axis=1)[::-1] / 2.0
+        """Return how many tuples the current basic window of each window has on average."""
+        halves: Float64 = self.arrivals.sum(axis=1)[self.ways.back] / 2.0
         return halves
 
     @property
@@ -112,17 +129,29 @@ class Selector:
 
     def work(self, time: int, clock: Clock) -> Work:
         """Return what there is to compare from ``time`` on, the time of the next tuple."""
-        tuples = np.zeros((2, self.windows))
-        for j in range(2):
-            self.edges[j] = self._edges(j, time, int(clock.cursor[j]))
+        tuples = np.zeros((len(self.ways.arriving), self.windows))
+        for j, side in enumerate(self.ways.searched):
+            self.edges[j] = self._edges(side, time, int(clock.cursor[side]))
             tuples[j, 1:] = self.edges[j, :-1] - self.edges[j, 1:]
         tuples[:, 0] = self._half_full()  # it is empty now
         chains = isinstance(self.join.predicate, Equal) and self.join.search != "scan"
-        scanned = self.join.search == "scan"
-        return Work(tuples, self.arrivals.copy(), self.learned, self.tried, chains, scanned)
+        return self._work(tuples, chains, self.join.search == "scan")
+
+    def _work(self, tuples: Float64, chains: bool, scanned: bool) -> Work:
+        """Return the work over so many tuples.
+
+        Of several windows only the sample says what one of them returns: what others find depends
+        on what they are compared with in the rest. Nor is every window searched, and so a pair may
+        take less than a comparison.
+        """
+        several, tried = len(self.join.streams) > 2, self.tried
+        if several:
+            tried, scanned = np.zeros_like(tried), False
+        arrivals, arriving = self.arrivals.copy(), self.ways.arriving
+        return Work(tuples, arrivals, self.learned, tried, chains, scanned, arriving)
 
     def _edges(self, j: int, time: int, cursor: int) -> NDArray[np.int64]:
-        """Return the first tuple of every basic window of a stream, as they are at ``time``.
+        """Return the first tuple of every basic window of side j, as they are at ``time``.
 
         What no tuple of this time or later can reach does not count: whether it is still stored
         depends on how the input was cut.
@@ -130,9 +159,14 @@ class Selector:
         basic, log = self.plan.basic, self.logs[j]
         begin = time // basic * basic - basic * np.arange(self.windows, dtype=np.int64)
         begin = np.maximum(begin, time - self.join.span[j])
-        lanes = log.lanes
+        lanes, rows = log.lanes, self.join.rows[j]
         times = log.times.data[lanes.start - lanes.base : cursor - lanes.base]
-        return lanes.start + np.searchsorted(times, begin).astype(np.int64)
+        edges = lanes.start + np.searchsorted(times, begin).astype(np.int64)
+        if rows < NEVER:
+            oldest = max(lanes.start, cursor - rows)
+            edges = np.maximum(edges, oldest)
+            edges[-1] = oldest
+        return edges
 
     def planned(self, work: Work) -> float:
         """Return the comparisons that are expected until the next plan."""
@@ -142,16 +176,16 @@ class Selector:
 
     def choose(self, choice: Float64, whole: Float64) -> None:
         """Compare so much of every basic window from now on; see :meth:`place`."""
-        self.choice, self.whole = choice, np.broadcast_to(whole, (2, self.kinds)).copy()
+        self.choice, self.whole = choice, np.broadcast_to(whole, self.whole.shape).copy()
 
     def place(self) -> None:
         """Find the tuples that the choice means, of the windows that :meth:`work` looked at."""
         windows, edges = self.windows, self.edges
-        cuts = np.zeros((2, self.kinds, windows), np.int64)
-        deep = np.zeros((2, self.kinds), np.int64)
-        ranges = np.zeros((2, self.kinds, windows, 2), np.int64)
-        counts = np.zeros((2, self.kinds), np.int64)
-        for j in range(2):
+        cuts = np.zeros(self.choice.shape, np.int64)
+        deep = np.zeros(self.whole.shape, np.int64)
+        ranges = np.zeros((*self.choice.shape, 2), np.int64)
+        counts = np.zeros(self.whole.shape, np.int64)
+        for j in range(len(edges)):
             cuts[j], deep[j] = edges[j], edges[j, 0]
             if windows > 1:
                 length = edges[j, :-1] - edges[j, 1:]
@@ -165,14 +199,13 @@ class Selector:
     def view(self) -> Selection:
         """Return the arrays for the kernels."""
         weighed: Any = np.array([self.plan.importance[k] >= 0 for k in self.join.streams])
-        left, right = (self._classes[k] for k in self.join.streams)
-        own, other = (self._worth[k] for k in self.join.streams)
-        for lane in (left, right, own, other):
-            assert lane.data.ndim == 1
+        classes = tuple(self._classes[k].data for k in self.join.streams)
+        worth = tuple(self._worth[k].data for k in self.join.streams)
+        assert all(lane.ndim == 1 for lane in (*classes, *worth))
         edges, cuts, newest, deep, ranges, counts = self._parts
         return Selection(
             self.plan.basic, self._left, self.whole, self._kept, edges, cuts, newest, deep, ranges,
-            counts, (left.data, right.data), (own.data, other.data), weighed, self._streams,
+            counts, classes, worth, weighed, self._streams,
             self._dropped, self.plan.combine, self.plan.seed, self.tally,
             np.zeros((4, self.windows + 1)), np.zeros(8, np.int64),
         )  # fmt: skip

@@ -21,6 +21,7 @@ from bankfull.core.kept import Arrays
 from bankfull.core.plan import NEVER, JoinPlan, Plan
 from bankfull.kernels.bounded.memory import Memory
 from bankfull.kernels.bounded.selected import SlotSelection, SlotSelections, list_stored
+from bankfull.kernels.bounded.selectedmany import SlotPartners
 from bankfull.kernels.probes.selection import SKIPPED, UNAFFORDED
 from bankfull.spec import Equal
 
@@ -55,12 +56,16 @@ class SlotSelector(Selector):
         assert plan.compare is not None
         dropped = np.zeros(len(plan.streams), np.int64)
         super().__init__(plan.compare, join, [], [], [], left, kept, dropped, kinds)
-        self.first = np.zeros(2, np.int64)
-        self.cuts = np.zeros((2, kinds, self.windows), np.int64)
-        self.oldest = np.zeros((2, kinds), np.int64)
+        ways, width = len(self.ways.arriving), len(join.streams)
+        self.first = np.zeros(ways, np.int64)
+        self.cuts = np.zeros((ways, kinds, self.windows), np.int64)
+        self.oldest = np.zeros((ways, kinds), np.int64)
         self.chained = isinstance(join.predicate, Equal)
-        self.held = np.zeros((2, self.windows), np.int64)
-        self.deeper = np.zeros((2, kinds), np.int64)
+        self.held = np.zeros((ways, self.windows), np.int64)
+        self.deeper = np.zeros((ways, kinds), np.int64)
+        #: Room for what a tuple finds in several windows.
+        count, at, looked = np.zeros((3, width), np.int64)
+        self.partners = SlotPartners(count, at, looked, np.zeros((width, 4, self.windows)))
         self.stored: list[Stored] = []
 
     def work(self, time: int, clock: Any) -> Work:
@@ -68,21 +73,27 @@ class SlotSelector(Selector):
         basic = self.plan.basic
         self.stored = [clock[k] for k in self.join.streams]
         begin = time // basic * basic - basic * np.arange(self.windows, dtype=np.int64)
-        for j, stored in enumerate(self.stored):
-            reached = np.maximum(begin, time - self.join.span[j])
+        for j, side in enumerate(self.ways.searched):
+            stored = self.stored[side]
+            reached = np.maximum(begin, time - self.join.span[side])
             self.edges[j] = np.searchsorted(stored.times, reached)
+            if self.join.rows[side] < NEVER:
+                oldest = np.searchsorted(stored.numbers, stored.came - self.join.rows[side])
+                self.edges[j] = np.maximum(self.edges[j], oldest)
+                self.edges[j, -1] = oldest
             self.held[j, 1:] = self.edges[j, :-1] - self.edges[j, 1:]
             here = int(self.edges[j, 0])
             self.first[j] = stored.numbers[here] if here < len(stored.numbers) else stored.came
         tuples = self.held.astype(np.float64)
         tuples[:, 0] = self._half_full()  # it is empty now
-        return Work(tuples, self.arrivals.copy(), self.learned, self.tried, self.chained, False)
+        return self._work(tuples, self.chained, False)
 
     def place(self) -> None:
         """Find the tuples that the choice means, of those that :meth:`work` looked at."""
         self.meant[:, :, 1:] = np.floor(self.choice[:, :, 1:] * self.held[:, None, 1:] + 0.5)
         places, classes = np.arange(1, self.windows), np.arange(self.kinds)
-        for j, stored in enumerate(self.stored):
+        for j, side in enumerate(self.ways.searched):
+            stored = self.stored[side]
             meant = self.meant[j, :, 1:].astype(np.int64)
             numbers = np.append(stored.numbers, stored.came)
             cuts = numbers[self.edges[j, :-1] - meant]
@@ -156,7 +167,10 @@ class SlotComparing(Comparing):
         """Return the arrays for the kernels; ``classes`` are those of the arrivals."""
         each = tuple(selector.selection() for selector in self.selectors)
         exhausted = np.zeros((len(each), len(classes)), np.bool_)
-        return SlotSelections(each, classes, exhausted, self.kept, self.rules.seed)
+        several: Any = None
+        if any(len(join.streams) > 2 for join in self.plan.joins):
+            several = tuple(selector.partners for selector in self.selectors)
+        return SlotSelections(each, classes, exhausted, self.kept, self.rules.seed, several)
 
     def skipped(self) -> int:
         """Return how many pairs were not looked at."""

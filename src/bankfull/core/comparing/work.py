@@ -16,6 +16,9 @@ Float64 = NDArray[np.float64]
 class Work(NamedTuple):
     """The work of one join; ``j`` is a stream whose window is searched, ``a`` a basic window of it.
 
+    Of three and more streams ``j`` is a direction (``directions.py``): a window, and whose tuples
+    search it. ``arriving[j]`` is the stream whose tuples these are.
+
     ``tuples[j, a]`` are in the basic window now. ``arrivals[j, z]`` tuples of class z are expected
     to be compared with them. ``seen[j, z, a]`` is what tuples compared with the whole window have
     found there: pairs, comparisons, results, worth (faded sums). ``tried[j, z, a]`` is what the
@@ -30,6 +33,20 @@ class Work(NamedTuple):
     tried: Float64
     in_chains: bool
     scanned: bool
+    arriving: tuple[int, ...] = (1, 0)
+
+    def of_stream(self, s: int) -> list[int]:
+        """Return the directions in which tuples of a stream arrive."""
+        return [j for j, arriving in enumerate(self.arriving) if arriving == s]
+
+    @property
+    def streams(self) -> int:
+        """The number of streams."""
+        return max(self.arriving) + 1
+
+    def coming(self) -> float:
+        """Return how many tuples are expected; each arrives for all windows but its own."""
+        return float(self.arrivals.sum()) / (self.streams - 1)
 
     def cost(self) -> Float64:
         """Return the comparisons that a pair takes, ``[j, a]``, as far as that is known."""

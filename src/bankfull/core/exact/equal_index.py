@@ -9,8 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bankfull.core.codes import keys
+from bankfull.core.exact.chosen import ChosenParts
 from bankfull.core.exact.index import Found, Room, is_behind, new_clock, together, unseen, wind
-from bankfull.core.plan import JoinPlan
+from bankfull.core.plan import NEVER, JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.core.workers import Workers
@@ -45,6 +46,7 @@ class EqualIndex:
         self.scan = plan.search == "scan"
         self.rooms = [Room(len(logs))]
         self.selection: Any = Everything()
+        self.chosen = ChosenParts()
         self._new_table(_SMALLEST_BITS)
 
     def append(self, side: int, rows: pa.RecordBatch) -> None:
@@ -91,6 +93,9 @@ class EqualIndex:
         sides = self.sides()
         if len(sides) == 2:
             count, compared, full = self._join_pairs(sides, clock, own, out, joined)
+        elif isinstance(self.selection, Selection):
+            given = (sides, clock, self.table, self.selection, room)
+            count, compared, full = self.chosen.advance(*given)
         else:
             times, codes, links = (tuple(arrays) for arrays in zip(*sides, strict=True))
             numbers = np.zeros((6, len(sides)), np.int64)
@@ -115,7 +120,8 @@ class EqualIndex:
         turns = np.empty((3, 2 * AHEAD), np.int64)
         chosen = self.selection
         given = (left, right, clock, self.table, own)
-        if isinstance(chosen, Selection) and not self.scan and takes_all(chosen):
+        timed = all(rows == NEVER for rows in self.plan.rows)
+        if isinstance(chosen, Selection) and timed and not self.scan and takes_all(chosen):
             most = min(joined.size, int(chosen.left[OTHERS]))
             before = clock.cursor.copy()
             count, _, full = join_pairs(*given, Everything(), turns, out, joined[:most])

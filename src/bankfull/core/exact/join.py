@@ -218,6 +218,9 @@ class ExactJoin(Stage):
                     oldest = min(oldest, min(others) - join.span[side])
             before = log.lanes.start
             log.expire(useless, oldest)
+            if self.comparing is not None and log.plan.masked:
+                dropped = self.comparing.dropped_of(position, before, log.lanes.start)
+                self.comparing.gone[position] += log.counted_of(dropped)
             gone = self._left(position, before)
             turn.ledger.streams[self.plan.streams[position].name].expired += gone
 
@@ -231,7 +234,7 @@ class ExactJoin(Stage):
             return 0
         gone = log.counted(before, log.lanes.start)
         if self.comparing is not None:
-            gone -= self.comparing.dropped_of(position, before, log.lanes.start)
+            gone -= log.counted_of(self.comparing.dropped_of(position, before, log.lanes.start))
         self.stored[position] -= gone
         for join, index in zip(self.plan.joins, self.indexes, strict=True):
             if position in join.streams:
@@ -244,11 +247,13 @@ class ExactJoin(Stage):
         for position, (stream, log) in enumerate(zip(self.plan.streams, self.logs, strict=True)):
             counts, absent = ledger.streams[stream.name], 0
             if self.comparing is not None:
-                dropped = int(self.comparing.dropped[position]) - counts.shed
+                counted = self.comparing.counted_as_dropped(position)
+                counts.copies_lost = int(self.comparing.dropped[position]) - counted
+                dropped = counted - counts.shed
                 counts.shed += dropped
                 counts.inserted -= dropped
                 self.stored[position] -= dropped
-                absent = self.comparing.dropped_of(position, log.lanes.start, log.lanes.end)
+                absent = len(self.comparing.dropped_of(position, log.lanes.start, log.lanes.end))
             counts.stored = self.stored[position]
             counts.copies = log.stored - counts.stored - absent
         if self.comparing is not None:
@@ -294,7 +299,7 @@ class ExactJoin(Stage):
             return
         for position in range(len(self.logs)):
             numbers = self.comparing.leave_out(position, arrays[f"dropped.{position}"])
-            self.stored[position] -= len(numbers)
+            self.stored[position] -= self.logs[position].counted_of(numbers)
             for join, index in zip(self.plan.joins, self.indexes, strict=True):
                 if position in join.streams:
                     index.leave_out(join.streams.index(position), numbers)

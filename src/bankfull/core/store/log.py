@@ -173,6 +173,10 @@ class Log:
         mask = self.columns[-1]
         return home_rows(mask.gather(np.arange(start, stop, dtype=np.int64)))
 
+    def counted_of(self, numbers: NDArray[np.int64]) -> int:
+        """Return how many of some tuples the ledger counts."""
+        return home_rows(self.columns[-1].gather(numbers)) if self.plan.masked else len(numbers)
+
     def rows(self, start: int, stop: int) -> pa.RecordBatch:
         """Return stored tuples as a record batch."""
         return self.gather(np.arange(start, stop, dtype=np.int64))

@@ -72,7 +72,9 @@ class SlotSelection(NamedTuple):
 class SlotSelections(NamedTuple):
     """The selections of all joins, the class of every arrival, the chance of not being dropped.
 
-    ``exhausted[join, i]``: there were not enough comparisons for arrival i.
+    ``exhausted[join, i]``: there were not enough comparisons for arrival i. ``several`` has room
+    for each join if there is one of more than two streams, and is None if there is none: then
+    nothing of it is compiled.
     """
 
     each: tuple[SlotSelection, ...]
@@ -80,6 +82,7 @@ class SlotSelections(NamedTuple):
     exhausted: NDArray[np.bool_]
     kept: Float64
     seed: int
+    several: Any
 
 
 @kernel
@@ -91,6 +94,15 @@ def list_stored(slots: Records, newest: int, times: Int64, numbers: Int64) -> in
         count += 1
         x = slots[x].older
     return count
+
+
+@inlined
+def window_of(selection: SlotSelection, t: int, u: int) -> Any:
+    """Return in which basic window a tuple of time u lies for one of time t.
+
+    Of a window of rows the last has all that is older.
+    """
+    return min(t // selection.basic - u // selection.basic, selection.held.shape[1] - 1)
 
 
 @inlined
@@ -148,6 +160,12 @@ def _find(
     selections: SlotSelections, memory: Memory, join: int, key: int, i: int, s: int, t: int,
     row: int, importance: float, combine: int, out: Output, count: int,
 ) -> tuple[int, int]:  # fmt: skip
+    if selections.several is not None:
+        if memory.joins[join].width > 2:
+            return selecting.find_several(
+                selections.several[join], selections.each[join], memory, join, key,
+                selections.classes[i], s, t, row, importance, combine, out, count,
+            )  # fmt: skip
     return find_selected(
         selections.each[join], memory, join, key, selections.classes[i], s, t, row, importance,
         combine, out, count,
@@ -170,8 +188,7 @@ def find_selected(
     compared, reached = 0, selection.held.shape[1]
     x = listed(memory, key, stream)
     while x >= 0 and memory.slots[x].nth >= oldest and in_window(memory, join, j, x, t):
-        u = memory.slots[x].time
-        a = t // selection.basic - u // selection.basic
+        a = window_of(selection, t, memory.slots[x].time)
         if compared >= state[MOST]:
             state[EXHAUSTED] = 1
             reached = a
@@ -202,7 +219,7 @@ def count_result(selection: SlotSelection, a: int, worth: float) -> None:
 def _note(selections: SlotSelections, join: int, t: int, u: int, worth: float) -> None:
     selection = selections.each[join]
     if selection.state[NOTED]:
-        count_result(selection, t // selection.basic - u // selection.basic, worth)
+        count_result(selection, window_of(selection, t, u), worth)
 
 
 @rule(selecting.settle, SlotSelections)
@@ -211,6 +228,13 @@ def _settle(selections: SlotSelections, memory: Memory, arrivals: Arrivals, i: i
     for join in range(memory.joins.shape[0]):
         if arrivals.keyed[join, i]:
             own = place_of(memory, join, s)
+            if selections.several is not None:
+                if memory.joins[join].width > 2:
+                    z, selection = selections.classes[i], selections.each[join]
+                    selections.exhausted[join, i] = selection.state[EXHAUSTED] == 1
+                    room = selections.several[join]
+                    selecting.settle_several(room, selection, memory, join, own, z)
+                    continue
             other = memory.streams[memory.joins[join].members[1 - own]]
             selection = selections.each[join]
             window = pairs_of_window(selection, 1 - own, other.arrived)
@@ -220,16 +244,16 @@ def _settle(selections: SlotSelections, memory: Memory, arrivals: Arrivals, i: i
 
 @rule(selecting.meets, SlotSelections)
 def _meets(
-    selections: SlotSelections, join: int, own: int, s: int, i: int, t: int, number: int,
+    selections: SlotSelections, join: int, own: int, j: int, s: int, i: int, t: int, number: int,
     other: Records, cursor: int,
 ) -> bool:  # fmt: skip
     if selections.exhausted[join, i] or selecting.is_dropped(selections, s, number):
         return False
-    selection, j, z = selections.each[join], 1 - own, selections.classes[i]
+    selection, z = selections.each[join], selections.classes[i]
     if draw(selection.seed + own, number) < selection.whole[j, z]:
         return True
     if selection.chained:
         return bool(other.nth >= oldest_compared(selection, j, z, cursor))
-    a = t // selection.basic - other.time // selection.basic
+    a = window_of(selection, t, other.time)
     first = first_open(selection, j, z, cursor) if a == 0 else selection.cuts[j, z, a]
     return bool(other.nth >= first)

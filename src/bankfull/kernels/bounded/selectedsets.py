@@ -18,6 +18,7 @@ from bankfull.kernels.bounded.selected import (
     SlotSelections,
     first_open,
     look_at,
+    window_of,
 )
 from bankfull.kernels.bounded.slotsets import compare, listed_by, want
 from bankfull.kernels.compiler import Records, inlined, inner, rule
@@ -28,7 +29,8 @@ from bankfull.kernels.probes.selection import COMPARED, EXHAUSTED, MOST, STEPS, 
 class SlotPart(NamedTuple):
     """The lists of one stream, as far as an arrival of class z at time ``t`` is compared with them.
 
-    If it is compared with everything, ``whole``, that is what is not older than ``since``.
+    If it is compared with everything, ``whole``, that is what is not older than ``since``, nor than
+    tuple ``least``.
     """
 
     sets: SlotSets
@@ -42,6 +44,7 @@ class SlotPart(NamedTuple):
     cursor: int
     window: int
     since: int
+    least: int
     whole: bool
 
 
@@ -50,11 +53,11 @@ def _entry(view: SlotPart, entry: Any) -> Any:
     """Return an entry if its tuple is selected, or the next older one that is, or -1."""
     while entry >= 0:
         x = view.slots[view.sets.posts[entry].slot]
-        if x.time < view.since:
+        if x.time < view.since or x.nth < view.least:
             break
         if view.whole:
             return np.int64(entry)
-        a = view.window - x.time // view.selection.basic
+        a = min(view.window - x.time // view.selection.basic, view.selection.held.shape[1] - 1)
         first = view.selection.cuts[view.j, view.z, a]
         if a == 0:
             first = first_open(view.selection, view.j, view.z, view.cursor)
@@ -99,7 +102,7 @@ def _count_entries(selection: SlotSelection, lists: SlotPart, size: int, t: int)
             entries += 1
             if lists.whole:
                 u = lists.slots[lists.sets.posts[entry].slot].time
-                selection.now[STEPS, t // selection.basic - u // selection.basic] += 1.0
+                selection.now[STEPS, window_of(selection, t, u)] += 1.0
             entry = probe.older_entry(lists, entry)
     return entries
 
@@ -127,7 +130,8 @@ def compare_selected(
     whole = begin_as(selection, own, z, memory.streams[s].arrived, True)
     lists = SlotPart(
         sets, memory.lists, memory.slots, selection, join, stream, j, z, cursor,
-        t // selection.basic, t - memory.joins[join].spans[j], whole,
+        t // selection.basic, t - memory.joins[join].spans[j],
+        cursor - memory.joins[join].rows[j], whole,
     )  # fmt: skip
     size = want(sets, memory, join, slot)
     most = np.int64(0)

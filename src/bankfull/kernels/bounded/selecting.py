@@ -31,6 +31,23 @@ def find(
 
 
 @hook
+def find_several(
+    partners: Any, selection: Any, memory: Any, join: int, key: int, z: int, s: int, t: int,
+    row: int, importance: float, combine: int, out: Any, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Do the same in a join of three and more streams, for an arrival of class z of stream s.
+
+    The first argument has room for what it finds (``selectedmany.py``).
+    """
+    return count, 0
+
+
+@hook
+def settle_several(partners: Any, selection: Any, memory: Any, join: int, own: int, z: int) -> None:
+    """Count what an arrival, of member ``own``, found in a join of three and more streams."""
+
+
+@hook
 def note(selections: Any, join: int, t: int, u: int, worth: float) -> None:
     """Note a result of the present tuple, of time t, with one of time u."""
 
@@ -52,12 +69,13 @@ def settle(selections: Any, memory: Any, arrivals: Any, i: int) -> None:
 
 @hook
 def meets(
-    selections: Any, join: int, own: int, s: int, i: int, t: int, number: int, other: Any,
+    selections: Any, join: int, own: int, j: int, s: int, i: int, t: int, number: int, other: Any,
     cursor: int,
 ) -> bool:  # fmt: skip
     """Tell whether arrival i, of this time and number in stream s, would be compared with another.
 
-    ``own`` is the arrival's side of the join; ``cursor`` tuples of the other stream came before.
-    Where comparisons ran out the answer is no.
+    ``own`` is the arrival's side of the join, ``j`` the other's, or of several streams the
+    direction; ``cursor`` tuples of the other stream came before. Where comparisons ran out the
+    answer is no.
     """
     return True

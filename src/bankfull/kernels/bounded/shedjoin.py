@@ -17,6 +17,7 @@ import numpy as np
 
 from bankfull.kernels.bounded import (
     hooks,
+    selectedmany,  # noqa: F401  and these
     selectedsets,  # noqa: F401  their rules are compiled into this kernel
     selecting,
     sethooks,  # noqa: F401

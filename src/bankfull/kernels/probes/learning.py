@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bankfull.kernels.compiler import Float64, inlined, kernel
+from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
 from bankfull.kernels.probes.selection import PAIRS, STEPS, Tally
 
 #: What the arrivals of the basic window before count against those of all earlier ones.
@@ -22,6 +22,9 @@ _FEW = 16.0
 class Known(NamedTuple):
     """What one join has learned, by window searched j, class z and basic window a.
 
+    Of three and more streams j is a direction (``several.py``), and ``back[j]`` the one the other
+    way round, in which tuples arrive that come into the window.
+
     ``arrivals[j, z]`` in a basic window of time, smoothed; ``learned[j, z, a]`` what the sample saw
     and ``tried[j, z, a]`` what others found, in fading sums; ``meant[j, z, a]`` the tuples that the
     present choice means.
@@ -31,6 +34,7 @@ class Known(NamedTuple):
     learned: Float64
     tried: Float64
     meant: Float64
+    back: Int64
 
 
 @inlined
@@ -38,7 +42,7 @@ def half_full(known: Known, j: int) -> float:
     """Return how many tuples the current basic window of stream j has on average."""
     total = 0.0
     for z in range(known.arrivals.shape[1]):
-        total += known.arrivals[1 - j, z]
+        total += known.arrivals[known.back[j], z]
     return total / 2.0
 
 
@@ -53,14 +57,14 @@ def take_over(tally: Tally, known: Known, newest: Float64, kept: float, fade: fl
     passed = min(elapsed, _LONG)
     quiet, faded = (1.0 - _LAST) ** (passed - 1), fade ** (passed - 1)
     last = _LAST if known.arrivals.sum() > 0.0 else 1.0
-    kinds, windows = known.learned.shape[1], known.learned.shape[2]
-    for j in range(2):
+    ways, kinds, windows = known.learned.shape[:3]
+    for j in range(ways):
         for z in range(kinds):
             before = known.arrivals[j, z]
             known.arrivals[j, z] = (
                 (1.0 - last) * before + last * tally.arrived[j, z] / kept
             ) * quiet
-    for j in range(2):
+    for j in range(ways):
         half = half_full(known, j)
         for z in range(kinds):
             others = tally.arrived[j, z] - tally.sampled[j, z]
@@ -89,7 +93,7 @@ def all_work(tuples: Float64, arrivals: Float64, seen: Float64, scanned: bool) -
     """Return the comparisons that comparing everything takes until the next plan."""
     demand = 0.0
     kinds, windows = arrivals.shape[1], tuples.shape[1]
-    for j in range(2):
+    for j in range(arrivals.shape[0]):
         coming, each = 0.0, 0.0
         for z in range(kinds):
             coming += arrivals[j, z]

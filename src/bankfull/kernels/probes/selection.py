@@ -1,13 +1,14 @@
 """Which part of a window an arriving tuple is compared with: all of it, or what pays.
 
 A window is cut into *basic windows* by the tuples' own times; basic window 0 is the current one.
+That is so for windows of rows too, whose oldest basic window has all that is older than the others.
 A plan (``core/comparing``) says of each how large a part is compared, newest tuples first, for
 every class of arriving tuples. Some tuples, drawn at random, are compared with the whole window,
 and what they find in each basic window is what plans are made from, and what tells how many results
 the others miss.
 
 Words of the arrays: ``j`` is the stream whose window is searched, ``z`` the class of the arriving
-tuple, ``a`` a basic window.
+tuple, ``a`` a basic window. Of three and more streams see ``several.py``.
 
 Reference: Gedik, Wu, Yu, Liu, *CPU Load Shedding for Binary Stream Joins*, Algorithm 3.
 Deviations: basic windows are cut by time alone, so that they do not depend on when the first tuple
@@ -38,7 +39,7 @@ MISSED, VARIANCE, LARGEST = range(3)
 #: of the sample: from which tuple on a chain would be followed, how many results could be afforded.
 WHOLE, SEARCHED, COMPARED, EXHAUSTED, NOTED, MOST, FLOOR, AFFORDED = range(8)
 #: More tuples and results than there are.
-_ANY = 1 << 60
+ANY = 1 << 60
 #: Entries of ``Tally.pairs[j]``: pairs looked at (over the log nobody asks, and they are not
 #: counted), skipped by the plan, skipped for want of budget, and those of the latter that a tuple
 #: of the sample should have looked at.
@@ -96,8 +97,8 @@ class Selection(NamedTuple):
     deep: Int64
     ranges: Int64
     counts: Int64
-    classes: tuple[Int64, Int64]
-    worth: tuple[Float64, Float64]
+    classes: tuple[Int64, ...]
+    worth: tuple[Float64, ...]
     weighed: Any
     streams: Int64
     dropped: Int64
@@ -200,9 +201,9 @@ def begin_as(selection: Any, s: int, z: int, number: int, notes: bool) -> Any:
     state[WHOLE], state[SEARCHED], state[COMPARED], state[EXHAUSTED] = whole, 0, 0, 0
     state[NOTED] = whole or notes
     left = selection.left[OTHERS]
-    state[MOST], state[FLOOR], state[AFFORDED] = left, _ANY, left
+    state[MOST], state[FLOOR], state[AFFORDED] = left, ANY, left
     if notes and left > 0:
-        state[AFFORDED] = _ANY
+        state[AFFORDED] = ANY
     if whole and selection.whole[1 - s, z] < 1.0:
         state[MOST] += selection.left[SAMPLE]
     if state[NOTED]:
@@ -217,7 +218,8 @@ def note(
     """Note a result of the present tuple, of time t, with tuple x (row ``row``), of time u."""
     j = 1 - s
     z = selection.classes[s][i]
-    a = t // selection.basic - u // selection.basic
+    # Of a window of rows the last basic window has all that is older.
+    a = min(t // selection.basic - u // selection.basic, selection.now.shape[1] - 2)
     worth = worth_of_pair(
         selection.combine, selection.worth[s][i], selection.weighed[s],
         selection.worth[j][row], selection.weighed[j],
@@ -253,7 +255,7 @@ def miss_all(selection: Selection) -> None:
 
 
 @inlined
-def pay(selection: Selection, of_sample: bool, compared: int) -> None:
+def pay(selection: Any, of_sample: bool, compared: int) -> None:
     """Take comparisons from what is left: those of the sample from what is set aside, first."""
     aside = min(compared, selection.left[SAMPLE]) if of_sample else 0
     selection.left[SAMPLE] -= aside
@@ -261,7 +263,7 @@ def pay(selection: Selection, of_sample: bool, compared: int) -> None:
 
 
 @inlined
-def _miss(selection: Selection, kind: int, amount: float, chance: float, doubt: float) -> None:
+def miss(selection: Selection, kind: int, amount: float, chance: float, doubt: float) -> None:
     """Count what others miss of which the present tuple, drawn with a chance, is an example."""
     if amount > 0.0 and chance < 1.0:
         weight = (1.0 - chance) / chance
@@ -287,7 +289,7 @@ def _guess(selection: Selection, j: int, z: int, window: int) -> None:
         what = FOUND if kind == 0 else WORTH
         found = now[what, :last].sum()
         amount = now[what, last] + found * rest / state[SEARCHED]
-        _miss(selection, kind, amount, selection.whole[j, z], 2.0)
+        miss(selection, kind, amount, selection.whole[j, z], 2.0)
 
 
 @rule(settle, Selection)
@@ -325,7 +327,7 @@ def settle_as(selection: Any, s: int, z: int, window: int) -> None:
         for what in range(4):
             tally.seen[j, z, a, what] += now[what, a]
     for kind in range(2):
-        _miss(selection, kind, now[FOUND if kind == 0 else WORTH, last], chance, 1.0)
+        miss(selection, kind, now[FOUND if kind == 0 else WORTH, last], chance, 1.0)
 
 
 @kernel

@@ -32,6 +32,7 @@ from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, k
 from bankfull.kernels.hashing import draw
 from bankfull.kernels.importance import worth_of, worth_of_pair
 from bankfull.kernels.predicates import EQUAL
+from bankfull.kernels.probes.several import direction
 from bankfull.kernels.recall.feed import Feed, count_meeting, had_before
 from bankfull.kernels.recall.sample import (
     RECENT,
@@ -116,7 +117,7 @@ def _watch_pair(
         compared = True
         if selections is not None:
             compared = found or selecting.meets(
-                selections, join, 1 - other, s, i, arrivals.times[i], watch.came[s],
+                selections, join, 1 - other, other, s, i, arrivals.times[i], watch.came[s],
                 watch.kept[kept], watch.came[watch.kept[kept].stream],
             )  # fmt: skip
         if compared:
@@ -157,11 +158,28 @@ def _should_make(
     return results, results * worth_of(combine, total, product, low, high, weighed)
 
 
+@inlined
+def _would_meet(
+    selections: Any, watch: Watch, arrivals: Arrivals, i: int, join: int, own: int, kept: int,
+    joins: Records,
+) -> bool:  # fmt: skip
+    """Tell whether an arrival would be compared with a kept tuple, if it searches so far."""
+    s, other = arrivals.streams[i], watch.kept[kept].stream
+    theirs: Any = np.int64(0)
+    for member in range(joins[join].width):
+        if joins[join].members[member] == other:
+            theirs = member
+    return selecting.meets(
+        selections, join, own, direction(theirs, own, joins[join].width), s, i, arrivals.times[i],
+        watch.came[s], watch.kept[kept], watch.came[other],
+    )  # fmt: skip
+
+
 @inner
 def _watch_many(
     watch: Watch, arrivals: Arrivals, i: int, seq: int, join: int, seed: int,
     out: Output, count: int, at: int, streams: Records, joins: Records, combine: int, guessed: bool,
-    near: Int64, nearby: int, made: Float64, feed: Feed,
+    near: Int64, nearby: int, made: Float64, feed: Feed, selections: Any,
 ) -> int:  # fmt: skip
     """See what an arrival has missed in a join of more than two; see :func:`_watch_pair`."""
     width = joins[join].width
@@ -192,7 +210,11 @@ def _watch_many(
         results, worth = _should_make(
             watch, kept, join, own, arrivals.importance[i], streams, joins, combine
         )
-        if results > 0.0:
+        compared = results > 0.0
+        if selections is not None:
+            if compared and made[place, 0] == 0.0:
+                compared = _would_meet(selections, watch, arrivals, i, join, own, kept, joins)
+        if compared:
             count_meeting(feed, watch.kept[kept], arrivals.times[i], seq)
         if results > made[place, 0]:
             _lose(watch, kept, results - made[place, 0], worth - made[place, 1], guessed)
@@ -242,6 +264,7 @@ def watch_join(
                 at = _watch_many(
                     watch, arrivals, i, seq, join, seed,
                     out, count, at, streams, joins, combine, guessed, near, nearby, made, feed,
+                    selections,
                 )  # fmt: skip
         drawn = draw(seed + _OWN_DRAWS, number(arrivals, i, seq))
         if drawn < watch.chance[0]:

@@ -31,18 +31,20 @@ class Tally:
 class Learned:
     """The fading sums of one join."""
 
-    def __init__(self, kinds: int, rules: Rules) -> None:
+    def __init__(self, kinds: int, rules: Rules, directions: list[tuple[int, int]]) -> None:
         self.rules = rules
-        self.arrivals = [[0.0] * kinds for _ in range(2)]
+        self.directions = directions
+        self.arrivals = [[0.0] * kinds for _ in directions]
         self.seen, self.tried = Seen(), Tried()
         self.tally = Tally()
 
     def half_full(self, j: int) -> float:
-        """Return how many tuples the current basic window of side j has on average.
+        """Return how many tuples the current basic window has on average that is searched.
 
-        These tuples come to be compared with the other side.
+        These tuples come to be compared with the side that searches, among others.
         """
-        return sum(self.arrivals[1 - j]) / 2.0
+        arriving, searched = self.directions[j]
+        return sum(self.arrivals[self.directions.index((searched, arriving))]) / 2.0
 
     def learn(
         self, elapsed: int, meant: Cells, newest: dict[tuple[int, int], float], kept: float

@@ -10,6 +10,8 @@ from bankfull.oracle.comparing.tuples import Arrival, JoinSpec, Rules
 from bankfull.oracle.comparing.work import Cells, Choice, Work
 from bankfull.oracle.shedding.draws import uniform
 
+#: A window of rows has so many basic windows behind the current one.
+ROWS = 20
 #: Tuples from one number to before another, newest last.
 Range = tuple[int, int]
 
@@ -34,32 +36,36 @@ class Selected:
         self.number, self.join, self.rules, self.kinds = number, join, rules, kinds
         self.stored = [stored[stream] for stream in join.streams]
         self.dropped = dropped
-        self.windows = 1 + max(math.ceil(span / rules.basic) for span in join.spans)
-        self.learned = Learned(kinds, rules)
-        self.choice: Choice = [[[1.0] * self.windows] * kinds for _ in range(2)]
+        self.windows = 1 + max(
+            ROWS if math.isinf(span) else math.ceil(span / rules.basic) for span in join.spans
+        )
+        self.directions = join.directions
+        self.learned = Learned(kinds, rules, self.directions)
+        self.choice: Choice = [[[1.0] * self.windows] * kinds for _ in self.directions]
         self.whole = 1.0
         #: Comparisons that may still be made in this basic window, and those that only tuples of
         #: the sample may make.
         self.left, self.aside = 0, 0
-        self.edges: list[list[int]] = [[0] * self.windows for _ in range(2)]
+        self.edges: list[list[int]] = [[0] * self.windows for _ in self.directions]
         self.meant: Cells = {}
         self.compared = 0
-        self.skipped = [0, 0]
-        self.results: list[tuple[int, int]] = []
+        self.skipped = [0] * len(join.streams)
+        self.results: list[tuple[int, ...]] = []
 
     def learn(self, elapsed: int, kept: float) -> None:
         """Take over what was seen since the plan before, when a share of the tuples was kept."""
-        newest = {(j, z): self.choice[j][z][0] for j in range(2) for z in range(self.kinds)}
+        ways, kinds = range(len(self.directions)), range(self.kinds)
+        newest = {(j, z): self.choice[j][z][0] for j in ways for z in kinds}
         self.learned.learn(elapsed, self.meant, newest, kept)
 
     def work(self, time: int) -> Work:
         """Cut the windows as they are at ``time``, that of the next tuple."""
         tuples = []
-        for j in range(2):
+        for j, (_, side) in enumerate(self.directions):
             begin = time // self.rules.basic * self.rules.basic
             for a in range(self.windows):
-                since = max(begin - a * self.rules.basic, time - self.join.spans[j])
-                self.edges[j][a] = sum(1 for u in self.stored[j] if u.time < since)
+                since = max(begin - a * self.rules.basic, time - self.join.spans[side])
+                self.edges[j][a] = self._begin_of(side, a, since)
             lengths = [self.edges[j][a - 1] - self.edges[j][a] for a in range(1, self.windows)]
             tuples.append([self.learned.half_full(j), *map(float, lengths)])
         return Work(
@@ -69,12 +75,34 @@ class Selected:
             self.learned.tried,
             in_chains=self.join.search == "hash",
             scanned=self.join.search == "scan",
+            arriving=[arriving for arriving, _ in self.directions],
         )
+
+    def _begin_of(self, side: int, a: int, since: float) -> int:
+        """Return how many tuples of a side come before basic window a, which is since a time.
+
+        Of a window of rows the oldest has all that the window has beside the others.
+        """
+        older = sum(1 for u in self.stored[side] if u.time < since)
+        most = self.join.most(side)
+        if math.isinf(most):
+            return older
+        left = max(0, len(self.stored[side]) - int(most))
+        return left if a == self.windows - 1 else max(left, older)
+
+    def left_behind(self, side: int, time: int) -> int:
+        """Return how many tuples of a side have left their window."""
+        older = sum(1 for u in self.stored[side] if u.time < time - self.join.spans[side])
+        return int(max(older, len(self.stored[side]) - self.join.most(side)))
+
+    def window_of(self, x: Arrival, u: Arrival) -> int:
+        """Return in which basic window a tuple lies at the turn of another."""
+        return min(x.time // self.rules.basic - u.time // self.rules.basic, self.windows - 1)
 
     def choose(self, choice: Choice) -> None:
         """Compare so much of every basic window from now on."""
         self.choice, self.meant = choice, {}
-        for j in range(2):
+        for j in range(len(self.directions)):
             for a in range(1, self.windows):
                 length = self.edges[j][a - 1] - self.edges[j][a]
                 for z in range(self.kinds):
@@ -84,7 +112,7 @@ class Selected:
     def planned(self, work: Work) -> float:
         """Return the comparisons that are expected until the next plan."""
         total = 0.0
-        for j in range(2):
+        for j in range(len(self.directions)):
             cost = work.cost(j)
             for z in range(self.kinds):
                 if work.arrivals[j][z] > 0.0:
@@ -100,8 +128,7 @@ class Selected:
         """Compare a tuple of class z with the other stream, and count what came of it."""
         side = self.join.streams.index(x.stream)
         j = 1 - side
-        oldest = x.time - self.join.spans[j]
-        low = sum(1 for u in self.stored[j] if u.time < oldest)
+        low = self.left_behind(j, x.time)
         whole = uniform(self.rules.seed + side, x.number) < self.whole
         ranges = self._basic_windows(j) if whole else self._chosen(j, z)
         searches: list[Search] = []
@@ -143,7 +170,7 @@ class Selected:
 
         Parts that touch are one. A chain must be followed from its newest tuple.
         """
-        here, share = len(self.stored[j]), self.choice[j][z][0]
+        here, share = len(self.stored[self.directions[j][1]]), self.choice[j][z][0]
         newest = self.edges[j][0] if share >= 1.0 else here - int(share * (here - self.edges[j][0]))
         ranges = [(newest, here)]
         for a in range(1, self.windows):
@@ -179,7 +206,7 @@ class Selected:
         elif self.join.search == "hash":
             return
         for u in found:
-            cell = j, z, x.time // self.rules.basic - u.time // self.rules.basic
+            cell = j, z, self.window_of(x, u)
             worth = self.rules.worth(x, u)
             add(tally.seen.found if whole else tally.tried_found, cell, 1)
             add(tally.seen.worth if whole else tally.tried_worth, cell, worth)

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bankfull.oracle.comparing.choices import Algorithm
 from bankfull.oracle.comparing.classes import Classes
 from bankfull.oracle.comparing.selecting import Selected
+from bankfull.oracle.comparing.several import SelectedOfSeveral
 from bankfull.oracle.comparing.tuples import Arrival, JoinSpec, Rules
 from bankfull.oracle.comparing.work import Choice, Work
 from bankfull.oracle.shedding.draws import uniform
@@ -46,12 +47,12 @@ class Plan:
 
 @dataclass
 class Trace:
-    """All that happened. ``results[k]`` are the numbers of both members, in the join's order.
+    """All that happened. ``results[k]`` are the numbers of all members, in the join's order.
 
     ``skipped[k][i]`` are pairs of the window of its i-th stream that were not looked at.
     """
 
-    results: list[list[tuple[int, int]]]
+    results: list[list[tuple[int, ...]]]
     compared: list[int]
     skipped: list[list[int]]
     dropped: list[int]
@@ -94,7 +95,8 @@ class Operator:
 
     def select(self, number: int, join: JoinSpec) -> Selected:
         """Return what a join compares, before the first tuple."""
-        return Selected(number, join, self.rules, self.classes.count, self.stored, self.dropped)
+        kind = Selected if len(join.streams) == 2 else SelectedOfSeveral
+        return kind(number, join, self.rules, self.classes.count, self.stored, self.dropped)
 
     def begin(self, x: Arrival) -> int:
         """Plan, if it is time to; returns the class of a tuple."""
@@ -174,11 +176,11 @@ class Operator:
 
 
 def _for_sample(work: Work, whole: float) -> int:
-    arrivals = sum(sum(side) for side in work.arrivals)
+    arrivals = sum(sum(side) for side in work.arrivals) / (work.sides - 1)
     return math.ceil(whole * work.demand() + work.demand() / max(1.0, arrivals))
 
 
 def _others(work: Work, whole: float) -> Work:
     """Return the work of all tuples that are not compared with everything."""
     arrivals = [[own * (1.0 - whole) for own in side] for side in work.arrivals]
-    return Work(work.tuples, arrivals, work.seen, work.tried, work.in_chains, work.scanned)
+    return replace(work, arrivals=arrivals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +30,21 @@ class Arrival:
 
 @dataclass(frozen=True)
 class JoinSpec:
-    """A join of two streams; ``spans`` are their windows. ``search``: scan, hash or inverted.
+    """A join of streams; ``spans`` are their windows. ``search``: scan, hash or inverted.
 
-    Join number k of a query compares the tuples' key number k.
+    Join number k of a query compares the tuples' key number k. Sets are joined of two streams.
     """
 
-    streams: tuple[int, int]
-    spans: tuple[int, int]
+    streams: tuple[int, ...]
+    spans: tuple[float, ...]
     predicate: Predicate
     search: str
+    #: Windows of rows: the length of each, and a span of infinity.
+    rows: tuple[float, ...] = ()
+
+    def most(self, side: int) -> float:
+        """Return how many rows the window of a side has."""
+        return self.rows[side] if self.rows else math.inf
 
     def agree(self, side: int, own: Any, other: Any) -> bool:
         """Tell whether a key of the stream at ``side`` agrees with one of the other stream."""
@@ -64,6 +71,12 @@ class JoinSpec:
     def on_sets(self) -> bool:
         return not isinstance(self.predicate, Equal)
 
+    @property
+    def directions(self) -> list[tuple[int, int]]:
+        """Who searches whose window: the side that arrives, the side that is searched."""
+        sides = range(len(self.streams))
+        return [(s, j) for j in sides for s in sides if s != j]
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -86,18 +99,15 @@ class Rules:
         """What is left after a basic window of what was seen: a period is its mean age."""
         return 1.0 - self.basic / max(self.period, 2 * self.basic)
 
-    def worth(self, x: Arrival, u: Arrival) -> float:
+    def worth(self, *all_members: Arrival) -> float:
         """Return the importance of a result: that of its members whose streams have one, or 1."""
-        members = [one.importance for one in (x, u) if self.weighed[one.stream]]
+        members = [one.importance for one in all_members if self.weighed[one.stream]]
         if not members:
             return 1.0
-        if len(members) == 1:
-            return members[0]
-        one, two = members
         return {
-            "min": min(one, two),
-            "max": max(one, two),
-            "sum": one + two,
-            "product": one * two,
-            "average": (one + two) / 2,
+            "min": min(members),
+            "max": max(members),
+            "sum": sum(members),
+            "product": math.prod(members),
+            "average": sum(members) / len(members),
         }[self.combine]

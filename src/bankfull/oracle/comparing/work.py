@@ -34,6 +34,8 @@ class Tried:
 class Work:
     """The work of one join; j is the side whose window is searched.
 
+    Of three and more streams j is a direction, in which tuples of the side ``arriving[j]`` search.
+
     ``tuples[j][a]`` are in a basic window, and ``arrivals[j][z]`` tuples of class z are expected to
     be compared with them. ``in_chains``: a part can only be reached through all newer ones.
     ``scanned``: a comparison is a pair.
@@ -45,6 +47,12 @@ class Work:
     tried: Tried
     in_chains: bool
     scanned: bool
+    arriving: list[int] = field(default_factory=lambda: [1, 0])
+
+    @property
+    def sides(self) -> int:
+        """The number of streams."""
+        return len(set(self.arriving))
 
     @property
     def windows(self) -> int:
@@ -75,11 +83,11 @@ class Work:
 
     def demand(self) -> float:
         """Return the comparisons that all the work takes."""
-        return self.demand_of(0) + self.demand_of(1)
+        return sum(self.demand_of(j) for j in range(len(self.tuples)))
 
     def everything(self) -> Choice:
         """Return the choice that leaves nothing out."""
-        return [[[1.0] * self.windows for _ in range(self.kinds)] for _ in range(2)]
+        return [[[1.0] * self.windows for _ in range(self.kinds)] for _ in self.tuples]
 
 
 def over_classes(cells: Cells, j: int, windows: int) -> list[float]:

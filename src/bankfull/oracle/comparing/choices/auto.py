@@ -20,7 +20,10 @@ HARDLY = 1e-9
 
 @dataclass
 class Block:
-    """Units that are taken together: basic windows ``places`` of one side, for one class."""
+    """Units that are taken together: basic windows ``places`` of one side, for one class.
+
+    Of several streams these are of the sides ``more``, one for each place.
+    """
 
     join: int
     j: int
@@ -28,6 +31,7 @@ class Block:
     places: list[int]
     volumes: list[float]
     values: list[float]
+    more: tuple[int, ...] = ()
 
     @cached_property
     def volume(self) -> float:
@@ -54,6 +58,10 @@ class Auto:
         """Take blocks in this order, the last one in part, its newest tuples."""
         chosen = [work.everything() for work in works]
         for block in ordered:
+            if block.more:
+                self._take_together(block, chosen, budget)
+                budget -= block.volume
+                continue
             left = budget
             for a, volume in zip(block.places, block.volumes, strict=True):
                 if volume > 0.0:
@@ -64,6 +72,19 @@ class Auto:
                 left -= volume
             budget -= block.volume
         return chosen
+
+    def _take_together(self, block: Block, chosen: list[Choice], budget: float) -> None:
+        """Take the same part of all sides of a block, of each its first places first."""
+        part = 1.0 if block.volume <= 0.0 else min(1.0, max(0.0, budget / block.volume))
+        for j in set(block.more):
+            own = [k for k, side in enumerate(block.more) if side == j]
+            left = part * sum(block.volumes[k] for k in own)
+            for k in own:
+                share, volume = 1.0 if part >= 1.0 else 0.0, block.volumes[k]
+                if part < 1.0 and volume > 0.0:
+                    share = round(min(1.0, max(0.0, left / volume)), 12)
+                chosen[block.join][j][block.z][block.places[k]] = share
+                left -= volume
 
 
 def best_first(works: list[Work]) -> list[Block]:
@@ -95,7 +116,7 @@ def _blocks(number: int, work: Work) -> list[Block]:
     """
     worth, steps = _expected(work)
     blocks = []
-    for j in range(2):
+    for j in range(len(work.tuples)):
         for z in range(work.kinds):
             row = []
             for a in range(work.windows):
@@ -103,7 +124,60 @@ def _blocks(number: int, work: Work) -> list[Block]:
                 volume, value = pairs * steps[j][z][a], pairs * worth[j][z][a]
                 row.append(Block(number, j, z, [a], [volume], [value]))
             blocks += _chained(row) if work.in_chains else row
-    return blocks
+    return blocks if work.sides == 2 else _together(work, blocks)
+
+
+def _together(work: Work, blocks: list[Block]) -> list[Block]:
+    """Return the blocks of a join of several streams, whose results need a partner in each.
+
+    A tuple finds about the product of what it would find if each window alone were searched in
+    part. Windows fill by what raises it most for a comparison, and a block is worth what it grows.
+    """
+    together: list[Block] = []
+    for side in range(work.sides):
+        for z in range(work.kinds):
+            rows = []
+            for j, arriving in enumerate(work.arriving):
+                if arriving == side:
+                    own = [block for block in blocks if (block.j, block.z) == (j, z)]
+                    rows.append(
+                        own if work.in_chains else sorted(own, key=lambda b: -_rounded(b.ratio))
+                    )
+            together += _chained(_in_turn(rows))
+    return together
+
+
+def _in_turn(rows: list[list[Block]]) -> list[Block]:
+    """Return blocks of several windows in the order in which they fill, worth what they add."""
+    totals = [sum(sum(block.values) for block in row) for row in rows]
+    taken = [0] * len(rows)
+    ordered: list[Block] = []
+
+    def shares(counts: list[int]) -> list[float]:
+        return [
+            sum(sum(block.values) for block in row[:count]) / total
+            for row, count, total in zip(rows, counts, totals, strict=True)
+        ]
+
+    def grown(k: int) -> float:
+        """Return by what part of itself the product grows for a comparison with window k."""
+        return rows[k][taken[k]].ratio / (shares(taken)[k] * totals[k])
+
+    while any(count < len(row) for count, row in zip(taken, rows, strict=True)):
+        nothing = [k for k, count in enumerate(taken) if count == 0]
+        more = [k for k, count in enumerate(taken) if count < len(rows[k])]
+        k = nothing[0] if nothing else min(more, key=lambda k: (-_rounded(grown(k)), k))
+        block = rows[k][taken[k]]
+        before = math.prod(shares(taken))
+        taken[k] += 1
+        value = (math.prod(shares(taken)) - before) * sum(totals) / len(totals)
+        # The value of a block is that of all its places; they are not told apart any more.
+        values = [max(0.0, value), *[0.0] * (len(block.places) - 1)]
+        sides = (block.j,) * len(block.places)
+        ordered.append(
+            Block(block.join, block.j, block.z, block.places, block.volumes, values, sides)
+        )
+    return ordered
 
 
 def _chained(row: list[Block]) -> list[Block]:
@@ -119,6 +193,7 @@ def _chained(row: list[Block]) -> list[Block]:
                 before.places + after.places,
                 before.volumes + after.volumes,
                 before.values + after.values,
+                before.more + after.more,
             )
             return _chained([*row[:k], both, *row[k + 2 :]])
     return row
@@ -157,7 +232,7 @@ def _by_place_and_class(work: Work, pairs: Cells, amount: Cells, number: Cells) 
     ``number`` is of how many results.
     """
     product = []
-    for j in range(2):
+    for j in range(len(work.tuples)):
         results = sum(over_classes(number, j, work.windows))
         total = sum(over_classes(amount, j, work.windows))
         prior = FEW * total / max(results, 1e-300) if total > 0.0 else 1.0

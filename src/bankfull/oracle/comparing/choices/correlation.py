@@ -17,5 +17,6 @@ class Correlation:
         """Return what each join compares."""
         r = fraction(works, budget)
         return [
-            [[fill(work.tuples[j], best_first(work, j), r)] for j in range(2)] for work in works
+            [[fill(tuples, best_first(work, j), r)] for j, tuples in enumerate(work.tuples)]
+            for work in works
         ]

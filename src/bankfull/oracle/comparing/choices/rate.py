@@ -17,6 +17,6 @@ class Rate:
         """Return what each join compares."""
         r = fraction(works, budget)
         return [
-            [[fill(work.tuples[j], list(range(work.windows)), r)] for j in range(2)]
+            [[fill(tuples, list(range(work.windows)), r)] for tuples in work.tuples]
             for work in works
         ]

@@ -22,40 +22,59 @@ class Utility:
         chosen = []
         for work, demand in zip(works, demands, strict=True):
             own = budget * demand / sum(demands) if sum(demands) > 0.0 else budget
-            parts = [[1.0] * work.kinds for _ in range(2)] if own >= demand else _pack(work, own)
+            parts = [[1.0] * work.kinds for _ in work.tuples]
+            if own < demand:
+                parts = _pack(work, own)
             chosen.append(
                 [
-                    [fill(work.tuples[j], best_first(work, j), part) for part in parts[j]]
-                    for j in range(2)
+                    [fill(tuples, best_first(work, j), part) for part in parts[j]]
+                    for j, tuples in enumerate(work.tuples)
                 ]
             )
         return chosen
 
 
 def _pack(work: Work, budget: float) -> list[list[float]]:
-    """Return which part of side j's tuples class z is compared with, ``[j][z]``."""
-    kinds, windows = work.kinds, work.windows
-    order = [best_first(work, j) for j in range(2)]
-    cost = [work.cost(j) for j in range(2)]
-    values = [_values(work, j, order[j]) for j in range(2)]
-    total = [sum(work.tuples[j]) for j in range(2)]
-    taken = {(j, z): 0 for j in range(2) for z in range(kinds)}
-    parts = [[0.0] * kinds for _ in range(2)]
+    """Return which part of the tuples of direction j class z is compared with, ``[j][z]``.
+
+    What is taken is a basic window of a side; of several streams one of every side that tuples of a
+    stream search, those that are as good in their windows together.
+    """
+    kinds, windows, ways = work.kinds, work.windows, range(len(work.tuples))
+    order = [best_first(work, j) for j in ways]
+    cost = [work.cost(j) for j in ways]
+    values = [_values(work, j, order[j]) for j in ways]
+    total = [sum(work.tuples[j]) for j in ways]
+    # For two streams the sides that are searched, in their order.
+    groups = [[0], [1]]
+    if work.sides > 2:
+        groups = [[j for j in ways if work.arriving[j] == side] for side in range(work.sides)]
+    taken = {(g, z): 0 for g in range(len(groups)) for z in range(kinds)}
+    parts = [[0.0] * kinds for _ in ways]
+
+    def worth(unit: tuple[int, int]) -> float:
+        g, z = unit
+        return sum(values[j][z][taken[unit]] for j in groups[g]) / len(groups[g])
+
     while taken:
-        j, z = min(taken, key=lambda unit: (-values[unit[0]][unit[1]][taken[unit]], *unit))
-        place = taken[j, z]
-        a = order[j][place]
-        volume = work.arrivals[j][z] * work.tuples[j][a] * cost[j][a]
-        share = work.tuples[j][a] / total[j] if total[j] > 0.0 else 1.0 / windows
-        if volume > budget:
-            parts[j][z] += share * budget / volume
+        g, z = min(taken, key=lambda unit: (-worth(unit), *unit))
+        place = taken[g, z]
+        volumes, shares = [], []
+        for j in groups[g]:
+            a = order[j][place]
+            volumes.append(work.arrivals[j][z] * work.tuples[j][a] * cost[j][a])
+            shares.append(work.tuples[j][a] / total[j] if total[j] > 0.0 else 1.0 / windows)
+        fits = budget / sum(volumes) if sum(volumes) > budget else 1.0
+        for j, share in zip(groups[g], shares, strict=True):
+            parts[j][z] += share * fits
+        if sum(volumes) > budget:
             return parts
-        budget -= volume
-        parts[j][z] += share
-        taken[j, z] += 1
-        if taken[j, z] == windows:
-            parts[j][z] = 1.0
-            del taken[j, z]
+        budget -= sum(volumes)
+        taken[g, z] += 1
+        if taken[g, z] == windows:
+            for j in groups[g]:
+                parts[j][z] = 1.0
+            del taken[g, z]
     return parts
 
 
