@@ -49,18 +49,18 @@ def exact_pairs(setting: Setting, seed: int) -> tuple[Ints, Ints]:
     state = start(plan)
     rows = {name: side.batch() for name, side in zip(NAMES, sides, strict=True)}
     batch = Batch(rows, ended=frozenset(NAMES))
-    found: list[Any] = []
+    # Of every piece only the places, at once: whole rows of all results are gigabytes.
+    found: list[Ints] = []
     while True:
         outcome = step(state, batch, Budget(1 << 20, 1 << 28))
-        found += outcome.output
+        for made in outcome.output:
+            found.append(np.stack([made.column(f"{name}_id").to_numpy() for name in NAMES]))
         if not outcome.pending:
             break
         state, batch = outcome.state, Batch()
-    first, second = (
-        np.concatenate([b.column(f"{name}_id").to_numpy() for b in found] or [np.zeros(0)])
-        for name in NAMES
-    )
-    return first.astype(np.int64), second.astype(np.int64)
+    pairs = np.concatenate(found, axis=1) if found else np.zeros((2, 0))
+    first, second = pairs.astype(np.int64)
+    return first, second
 
 
 def classes(setting: Setting, side: Side) -> tuple[Ints, int]:

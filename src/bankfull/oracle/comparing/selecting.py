@@ -47,10 +47,11 @@ class Selected:
         self.skipped = [0, 0]
         self.results: list[tuple[int, int]] = []
 
-    def learn(self, elapsed: int, kept: float) -> None:
+    def learn(self, elapsed: int, kept: float, remembers: float) -> None:
         """Take over what was seen since the plan before, when a share of the tuples was kept."""
         newest = {(j, z): self.choice[j][z][0] for j in range(2) for z in range(self.kinds)}
-        self.learned.learn(elapsed, self.meant, newest, kept)
+        least = remembers * 2 * self.windows
+        self.learned.learn(elapsed, self.meant, newest, kept, least)
 
     def work(self, time: int) -> Work:
         """Cut the windows as they are at ``time``, that of the next tuple."""
