@@ -17,7 +17,8 @@ from bankfull.adapt.direction import parts_of
 from bankfull.adapt.parts import best_first, fraction, mean_results, results_a_pair
 from bankfull.core.comparing.directions import directions
 from bankfull.core.comparing.work import Float64, Work
-from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, WORTH
+from bankfull.kernels.probes.learning import Known, learn
+from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, WORTH, Tally
 
 SEEDS = range(30)
 
@@ -292,3 +293,34 @@ def test_oracle_packed_chains() -> None:
             best = best_of_prefixes(volumes, values, budget)
             assert best <= float((part * worth).sum()) + 1e-9, seed
             assert best >= float((np.floor(part) * worth).sum()) - 1e-9, seed
+
+
+def learned_after(results: list[int], fade: float, least: float, elapsed: int = 1) -> float:
+    """Return how many results are known after basic windows that had so many each."""
+    cells = (2, 1, 3)
+    learned, tried = np.zeros((*cells, 4)), np.zeros((*cells, 3))
+    known = Known(np.zeros((2, 1)), learned, tried, np.zeros(cells))
+    for found in results:
+        tally = Tally(
+            np.ones((2, 1), np.int64), np.ones((2, 1), np.int64), np.zeros((*cells, 4)),
+            np.zeros((*cells, 2)), np.zeros((2, 3)), np.zeros((2, 4), np.int64),
+        )  # fmt: skip
+        # Half of them are of the sample, the others were found in the part that was chosen.
+        tally.seen[0, 0, 1, FOUND] = found // 2
+        tally.tried[1, 0, 2, 0] = found - found // 2
+        learn(tally, known, np.ones((2, 1)), 1.0, fade, least, elapsed)
+    return float(learned[..., FOUND].sum() + tried[..., 1].sum())
+
+
+@pytest.mark.uncompiled
+def test_few_results_are_remembered_longer_than_a_period() -> None:
+    """What was learned fades with time, or, where it is of few results, by what replaces it."""
+    assert learned_after([10] * 60, 0.8, 0.0) == pytest.approx(50.0, rel=1e-3)
+    assert learned_after([10] * 600, 0.8, 200.0) == pytest.approx(200.0, rel=1e-3)
+    assert learned_after([100, *[0] * 50], 0.8, 200.0) == 100.0, "nothing new, nothing forgotten"
+    assert learned_after([100, *[0] * 50], 0.8, 0.0) < 0.01
+    many = [1000] * 60  # no memory is longer than time allows
+    assert learned_after(many, 0.8, 200.0) == pytest.approx(learned_after(many, 0.8, 0.0))
+    assert learned_after([100], 0.8, 200.0, elapsed=9) == 100.0
+    assert Auto.remembers > 0.0
+    assert not any(made.remembers for made, _ in ALGORITHMS.values() if not isinstance(made, Auto))

@@ -5,7 +5,8 @@ window is searched, and a basic window of it; the units of all joins compete. A 
 its window and its class have returned apart from each other, as there are too many units to learn
 each alone: worth a pair of the basic window, times how much better or worse than others the class
 did. Both are drawn towards the mean by as much as they are uncertain: a basic window with few
-results towards its neighbours, a class with few towards all classes.
+results towards its neighbours, a class with few towards all classes. Where results are few it also
+remembers longer than a period: what was learned fades no faster than new results replace it.
 
 So nothing has to be switched: where both directions pay, both are compared; where one does, it
 gets the comparisons; where the newest tuples pay most, they come first. Sets that are too small to
@@ -31,7 +32,8 @@ from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, WORTH
 #: Results (in worth of a mean one) at which a basic window's own count and its neighbours' weigh
 #: the same, and at which a class's own and that of all do.
 _FEW = 8.0
-
+#: Results that are remembered at the least, for every basic window of either window.
+_REMEMBERED = 32.0
 
 #: Arrivals and tuples where none are expected.
 _HARDLY = 1e-9
@@ -115,6 +117,7 @@ class Auto:
     by_importance: ClassVar[bool] = True
     drops: ClassVar[bool] = False
     foresees: ClassVar[bool] = True
+    remembers: ClassVar[float] = _REMEMBERED
 
     def choose(self, works: list[Work], budget: float) -> list[Float64]:
         """Return the share that is compared of every basic window, for each join."""

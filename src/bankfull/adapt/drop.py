@@ -17,6 +17,7 @@ class Drop:
     by_importance: ClassVar[bool] = False
     drops: ClassVar[bool] = True
     foresees: ClassVar[bool] = False
+    remembers: ClassVar[float] = 0.0
 
     def choose(self, works: list[Work], budget: float) -> list[Float64]:
         """Return that everything is compared."""

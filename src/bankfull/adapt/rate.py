@@ -21,6 +21,7 @@ class Rate:
     by_importance: ClassVar[bool] = False
     drops: ClassVar[bool] = False
     foresees: ClassVar[bool] = False
+    remembers: ClassVar[float] = 0.0
 
     def choose(self, works: list[Work], budget: float) -> list[Float64]:
         """Return the share that is compared of every basic window, for each join."""

@@ -116,13 +116,16 @@ class Algorithm(Protocol):
 
     ``by_size`` and ``by_importance``: which classes of tuples it tells apart. ``drops``: it drops
     arriving tuples instead of comparisons. ``foresees``: where the clock decides, its plans follow
-    from how many comparisons can be made, not from which part of them.
+    from how many comparisons can be made, not from which part of them. ``remembers``: what was
+    learned is of so many results a basic window at the least, however long ago; 0: it fades with
+    time alone.
     """
 
     by_size: ClassVar[bool]
     by_importance: ClassVar[bool]
     drops: ClassVar[bool]
     foresees: ClassVar[bool]
+    remembers: ClassVar[float]
 
     def choose(self, works: list[Any], budget: float) -> list[Any]:
         """Return the share that is compared of every basic window, ``[j, z, a]`` for each join."""

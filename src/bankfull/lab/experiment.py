@@ -56,6 +56,7 @@ class Chart:
     panel: str | tuple[str, ...] | None = None
     log: str = ""  # which axes are logarithmic: "", "x", "y", "xy"
     across: str | None = None  # what a scatter plot has on its horizontal axis
+    across_is: str = ""  # what stands at that axis, where the field means something of its own
 
 
 @dataclass(frozen=True)

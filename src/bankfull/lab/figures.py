@@ -172,7 +172,20 @@ def _panel_of(record: Record, fields: Sequence[str]) -> tuple[Any, ...]:
 def _panel_name(field: str, value: Any) -> str:
     if isinstance(value, str):
         return f"{_READINGS[field]} {value}" if field in _READINGS else value
-    return f"{field} = {value:g}"
+    return f"{field} = {_number(value)}"
+
+
+def _name(place: Any) -> str:
+    return place if isinstance(place, str) else _number(place)
+
+
+def _number(value: float) -> str:
+    """Write a number without an exponent.
+
+    >>> _number(1_000_000.0), _number(0.25)
+    ('1,000,000', '0.25')
+    """
+    return f"{value:,.10g}"
 
 
 def _save(figure: Any, path: Path) -> dict[str, Path]:
@@ -196,7 +209,7 @@ def _panel(plot: Any, experiment: Experiment, records: Sequence[Record]) -> None
         else:
             _line(plot, chart.x, mine, style)
     across = str(chart.across) if chart.kind == "scatter" else chart.x
-    plot.set_xlabel(_AXES.get(across, across))
+    plot.set_xlabel(chart.across_is or _AXES.get(across, across))
     plot.set_ylabel(chart.y)
     if chart.kind != "bar":
         _scale_across(plot, "x" in chart.log, sorted({record[chart.x] for record in records}))
@@ -252,7 +265,7 @@ def _bars(
     means = [sum(values) / len(values) for _, values in groups]
     hatch = "//" if style.pop("linestyle") == "--" else None
     plot.bar(places, means, width, hatch=hatch, edgecolor="white", linewidth=0.3, **style)
-    plot.set_xticks(range(len(groups)), [str(place) for place, _ in groups])
+    plot.set_xticks(range(len(groups)), [_name(place) for place, _ in groups])
 
 
 def _trail(

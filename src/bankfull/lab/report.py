@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bankfull.lab import gdj, importance, store
+from bankfull.lab import cpu, gdj, importance, store
 from bankfull.lab.claims import VERDICTS
 from bankfull.lab.experiment import PAPERS, Causes, Experiment, Printed, Record
 from bankfull.lab.registry import find
 from bankfull.lab.systems import OPTIMUM
 
 #: The papers that have experiments, in the order of the page; one to come is one more line.
-REPORTED: Mapping[str, Any] = {"gdj": gdj, "importance": importance}
+REPORTED: Mapping[str, Any] = {"gdj": gdj, "importance": importance, "cpu": cpu}
 
 _HEAD = """# What the papers claim, and what holds here
 

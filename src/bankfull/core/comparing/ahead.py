@@ -55,8 +55,9 @@ def plan_afterwards(
         if clock.cursor[k] > before[k]
     )
     own = Rules(
-        rules.period, int(rules.per_unit * rules.period), rules.sample, rules.fade, BURST,
-        comparing.clock, comparing.given[0], comparing.reserve, comparing.fair, selector.sampled,
+        rules.period, int(rules.per_unit * rules.period), rules.sample, rules.fade,
+        selector.least, BURST, comparing.clock, comparing.given[0],
+        comparing.reserve, comparing.fair, selector.sampled,
     )  # fmt: skip
     windows, size = last - int(comparing.clock[WINDOW]) + 1, selector.windows
     counted = Counted(

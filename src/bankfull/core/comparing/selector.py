@@ -91,8 +91,13 @@ class Selector:
         """Take over what was seen since the last plan, so many basic windows ago."""
         newest = np.ascontiguousarray(self.choice[:, :, 0])
         kept, fade = float(self._kept[0]), self.plan.fade
-        self.sampled += learn(self.tally, self.known(), newest, kept, fade, elapsed)
+        self.sampled += learn(self.tally, self.known(), newest, kept, fade, self.least, elapsed)
         self._guess_unseen()
+
+    @property
+    def least(self) -> float:
+        """Of how many results what was learned is at the least; 0: it fades with time alone."""
+        return self.plan.algorithm.remembers * len(self.ways.arriving) * self.windows
 
     def known(self) -> Known:
         """Return what was learned, for the kernels."""

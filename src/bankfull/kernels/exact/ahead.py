@@ -38,6 +38,7 @@ class Rules(NamedTuple):
     most: int
     sample: float
     fade: float
+    least: float
     burst: float
     clock: Int64
     given: Int64
@@ -139,7 +140,7 @@ def _plan(selection: Selection, known: Known, rules: Rules, left: Keyed, right: 
     elapsed = window - rules.clock[WINDOW]
     rules.clock[WINDOW], rules.clock[PERIOD] = window, period
     rules.sampled[0] += selection.tally.sampled.sum()
-    take_over(selection.tally, known, selection.open, 1.0, rules.fade, elapsed)
+    take_over(selection.tally, known, selection.open, 1.0, rules.fade, rules.least, elapsed)
     _cut(selection, known, left, right, clock, cursor, time, tuples, clock.span)
     work = all_work(tuples, known.arrivals, known.learned, False)
     windows_left = int((rules.period - window * basic % rules.period) // basic)

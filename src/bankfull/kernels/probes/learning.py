@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bankfull.kernels.compiler import Float64, Int64, inlined, kernel
-from bankfull.kernels.probes.selection import PAIRS, STEPS, Tally
+from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, Tally
 
 #: What the arrivals of the basic window before count against those of all earlier ones.
 _LAST = 0.7
@@ -47,15 +47,34 @@ def half_full(known: Known, j: int) -> float:
 
 
 @inlined
-def take_over(tally: Tally, known: Known, newest: Float64, kept: float, fade: float,
+def _fresh_results(tally: Tally) -> float:
+    """Return the results since the last plan: of the sample, and of others if these are noted."""
+    results = 0.0
+    for j in range(tally.seen.shape[0]):
+        for z in range(tally.seen.shape[1]):
+            for a in range(tally.seen.shape[2]):
+                results += tally.seen[j, z, a, FOUND] + tally.tried[j, z, a, 0]
+    return results
+
+
+@inlined
+def take_over(tally: Tally, known: Known, newest: Float64, kept: float, fade: float, least: float,
               elapsed: int) -> None:  # fmt: skip
     """Add what was counted since the last plan, so many basic windows ago, and count anew.
 
     ``newest[j, z]`` is the part of the current basic window that was compared. A share ``kept`` of
     the tuples was not dropped: how many would have come, and been there, without that?
+
+    What was known fades with time, down to ``fade`` of it in a basic window. Where ``least`` is not
+    0, no more fades than new results replace, so that sums are of about that many at the least.
     """
     passed = min(elapsed, _LONG)
-    quiet, faded = (1.0 - _LAST) ** (passed - 1), fade ** (passed - 1)
+    quiet = (1.0 - _LAST) ** (passed - 1)
+    keeps, faded = fade, fade ** (passed - 1)
+    if least > 0.0:
+        faded, replaced = 1.0, _fresh_results(tally) / least
+        if replaced < 1.0 - fade:
+            keeps = 1.0 - replaced
     last = _LAST if known.arrivals.sum() > 0.0 else 1.0
     ways, kinds, windows = known.learned.shape[:3]
     for j in range(ways):
@@ -77,12 +96,12 @@ def take_over(tally: Tally, known: Known, newest: Float64, kept: float, fade: fl
                 )
                 seen[PAIRS] *= kept
                 for what in range(seen.size):
-                    sums[what] = (sums[what] * fade + seen[what]) * faded
+                    sums[what] = (sums[what] * keeps + seen[what]) * faded
                     seen[what] = 0.0
-                tried[0] = (tried[0] * fade + others * known.meant[j, z, a]) * faded
+                tried[0] = (tried[0] * keeps + others * known.meant[j, z, a]) * faded
                 for what in range(2):
                     found = tally.tried[j, z, a, what]
-                    tried[1 + what] = (tried[1 + what] * fade + found) * faded
+                    tried[1 + what] = (tried[1 + what] * keeps + found) * faded
                     tally.tried[j, z, a, what] = 0.0
             tally.arrived[j, z] = 0
             tally.sampled[j, z] = 0
@@ -119,11 +138,12 @@ def all_work(tuples: Float64, arrivals: Float64, seen: Float64, scanned: bool) -
 
 @kernel
 def learn(
-    tally: Tally, known: Known, newest: Float64, kept: float, fade: float, elapsed: int
-) -> int:
+    tally: Tally, known: Known, newest: Float64, kept: float, fade: float, least: float,
+    elapsed: int,
+) -> int:  # fmt: skip
     """Take over what was counted; returns how many tuples of the sample there were."""
     sampled = int(tally.sampled.sum())
-    take_over(tally, known, newest, kept, fade, elapsed)
+    take_over(tally, known, newest, kept, fade, least, elapsed)
     return sampled
 
 

@@ -104,7 +104,13 @@ FIG5 = Experiment(
             for name in _SKEWS
         ),
     ),
-    Chart("basic", "phi, share of the best possible output", panel="part", log="x"),
+    Chart(
+        "basic",
+        "phi, share of the best possible output",
+        panel="part",
+        log="x",
+        across_is="basic windows, as a share of the window",
+    ),
     seeds=(1,),
     curve="system",
     notes=("Computed, not simulated: the match distribution follows from the generator.",),
@@ -209,7 +215,12 @@ FIG6 = Experiment(
             for direction in ("window of S1", _USEFUL)
         ),
     ),
-    Chart("age", "share of the matches", panel=("skew", "direction")),
+    Chart(
+        "age",
+        "share of the matches",
+        panel=("skew", "direction"),
+        across_is="age of the partner, in seconds",
+    ),
     seeds=SEEDS,
     curve="system",
     notes=(

@@ -208,7 +208,12 @@ FLIGHTS = Experiment(
     ),
     _flights,
     goals(),
-    Chart("budget", "results a minute", panel="source"),
+    Chart(
+        "budget",
+        "results a minute",
+        panel="source",
+        across_is="comparisons, as a part of the exact join's",
+    ),
     seeds=(1, 2, 3),
     notes=(
         "A scan for equal keys, two weeks of 2013 from a time drawn by the seed; the budget is a "

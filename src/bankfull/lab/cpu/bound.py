@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -49,18 +48,18 @@ def exact_pairs(setting: Setting, seed: int) -> tuple[Ints, Ints]:
     state = start(plan)
     rows = {name: side.batch() for name, side in zip(NAMES, sides, strict=True)}
     batch = Batch(rows, ended=frozenset(NAMES))
-    found: list[Any] = []
+    # Of every piece only the places, at once: whole rows of all results are gigabytes.
+    found: list[Ints] = []
     while True:
         outcome = step(state, batch, Budget(1 << 20, 1 << 28))
-        found += outcome.output
+        for made in outcome.output:
+            found.append(np.stack([made.column(f"{name}_id").to_numpy() for name in NAMES]))
         if not outcome.pending:
             break
         state, batch = outcome.state, Batch()
-    first, second = (
-        np.concatenate([b.column(f"{name}_id").to_numpy() for b in found] or [np.zeros(0)])
-        for name in NAMES
-    )
-    return first.astype(np.int64), second.astype(np.int64)
+    pairs = np.concatenate(found, axis=1) if found else np.zeros((2, 0))
+    first, second = pairs.astype(np.int64)
+    return first, second
 
 
 def classes(setting: Setting, side: Side) -> tuple[Ints, int]:
@@ -96,18 +95,25 @@ def counts(setting: Setting, seed: int) -> Counts:
         at, partner = (first, second)[s][mine], (first, second)[1 - s][mine]
         age = own.times[at] // basic - other.times[partner] // basic
         where = (own.times[at] // SECOND, np.full(len(at), 1 - s), kinds[s][0][at], age)
-        np.add.at(results, where, 1.0)
-        np.add.at(worth, where, _worth(own, other, at, partner))
+        results += _counted(where, np.ones(len(at)), shape)
+        worth += _counted(where, _worth(own, other, at, partner), shape)
         taken = _costs(setting, own, other, basic, span, windows, s)
         seconds_of = np.repeat(own.times // SECOND, windows)
         class_of, places = np.repeat(kinds[s][0], windows), np.tile(np.arange(windows), len(own))
-        np.add.at(cost, (seconds_of, np.full(places.shape, 1 - s), class_of, places), taken.ravel())
+        units = (seconds_of, np.full(places.shape, 1 - s), class_of, places)
+        cost += _counted(units, taken.ravel(), shape)
     return Counts(cost, results, worth)
 
 
-def _worth(own: Side, other: Side, at: Ints, partner: Ints) -> Any:
+def _counted(where: tuple[Ints, ...], amounts: Floats, shape: tuple[int, ...]) -> Floats:
+    """Add up amounts by unit."""
+    flat = np.ravel_multi_index(where, shape)
+    return np.bincount(flat, amounts, int(np.prod(shape))).reshape(shape)
+
+
+def _worth(own: Side, other: Side, at: Ints, partner: Ints) -> Floats:
     if own.worth is None or other.worth is None:
-        return 1.0
+        return np.ones(len(at))
     return np.maximum(own.worth[at], other.worth[partner])
 
 

@@ -91,7 +91,7 @@ def best_frequency(above: str, below: str) -> Observer:
     return observe
 
 
-_SKEWS = (0.0, 1.0, 2.0, 3.0)
+_SKEWS = (0.0, 1.0, 3.0)
 
 FIG16 = Experiment(
     "cpu.fig16",

@@ -1,7 +1,8 @@
 """What a join has learned: how many tuples come, and what comparing them returned.
 
 All of it is taken over when a plan is made. Sums fade by a factor for every basic window of time
-since the plan before; the rate of arrivals is mostly that of the basic window before.
+since the plan before, or by new results where these are few; the rate of arrivals is mostly that of
+the basic window before.
 """
 
 from __future__ import annotations
@@ -47,7 +48,12 @@ class Learned:
         return sum(self.arrivals[self.directions.index((searched, arriving))]) / 2.0
 
     def learn(
-        self, elapsed: int, meant: Cells, newest: dict[tuple[int, int], float], kept: float
+        self,
+        elapsed: int,
+        meant: Cells,
+        newest: dict[tuple[int, int], float],
+        kept: float,
+        least: float,
     ) -> None:
         """Take over what was counted since the plan before, so many basic windows ago.
 
@@ -56,6 +62,8 @@ class Learned:
 
         ``meant`` are the tuples that others than the sampled were to be compared with, in every
         basic window but the current one; ``newest`` is the share of that, which had yet to fill.
+
+        Unless ``least`` is 0, time alone makes nothing fade: so many new results replace all.
         """
         tally, passed = self.tally, min(elapsed, LONG)
         self.tally = Tally()
@@ -74,6 +82,11 @@ class Learned:
         for (j, z, a), tuples in meant.items():
             if (j, z) in others:
                 pairs[j, z, a] = others[j, z] * tuples
+        fade, quiet = self.rules.fade, self.rules.fade ** (passed - 1)
+        if least > 0.0:
+            results = sum(tally.seen.found.values()) + sum(tally.tried_found.values())
+            fade = 1.0 - results / least if results / least < 1.0 - fade else fade
+            quiet = 1.0
         there = {cell: looked_at * kept for cell, looked_at in tally.seen.pairs.items()}
         for into, fresh in (
             (self.seen.pairs, there),
@@ -85,5 +98,4 @@ class Learned:
             (self.tried.worth, tally.tried_worth),
         ):
             for cell in {*into, *fresh}:
-                added = into.get(cell, 0.0) * self.rules.fade + fresh.get(cell, 0.0)
-                into[cell] = added * self.rules.fade ** (passed - 1)
+                into[cell] = (into.get(cell, 0.0) * fade + fresh.get(cell, 0.0)) * quiet

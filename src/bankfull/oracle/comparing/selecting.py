@@ -52,11 +52,12 @@ class Selected:
         self.skipped = [0] * len(join.streams)
         self.results: list[tuple[int, ...]] = []
 
-    def learn(self, elapsed: int, kept: float) -> None:
+    def learn(self, elapsed: int, kept: float, remembers: float) -> None:
         """Take over what was seen since the plan before, when a share of the tuples was kept."""
         ways, kinds = range(len(self.directions)), range(self.kinds)
         newest = {(j, z): self.choice[j][z][0] for j in ways for z in kinds}
-        self.learned.learn(elapsed, self.meant, newest, kept)
+        least = remembers * len(self.directions) * self.windows
+        self.learned.learn(elapsed, self.meant, newest, kept, least)
 
     def work(self, time: int) -> Work:
         """Cut the windows as they are at ``time``, that of the next tuple."""

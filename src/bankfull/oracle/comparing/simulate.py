@@ -131,7 +131,7 @@ class Operator:
             self.fair = total * rules.basic / rules.period
         elapsed = window - self.plans[-1].window if self.plans else 1
         for one in self.selected:
-            one.learn(elapsed, self.kept)
+            one.learn(elapsed, self.kept, self.algorithm.remembers)
         works = [one.work(time) for one in self.selected]
         demand = sum(work.demand() for work in works)
         # As much as the basic windows that are left of the period have each.

@@ -14,11 +14,15 @@ from bankfull.oracle.comparing.work import Choice, Work
 
 
 class Algorithm(Protocol):
-    """A way to choose; which classes it tells apart, and whether it drops tuples instead."""
+    """A way to choose; which classes it tells apart, and whether it drops tuples instead.
+
+    Of so many results a basic window what it ``remembers`` is at the least, or 0.
+    """
 
     by_size: bool
     by_importance: bool
     drops: bool
+    remembers: float
 
     def choose(self, works: list[Work], budget: float) -> list[Choice]:
         """Return what each join compares with so many comparisons."""

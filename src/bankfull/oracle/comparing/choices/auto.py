@@ -49,6 +49,7 @@ class Auto:
     by_size = True
     by_importance = True
     drops = False
+    remembers = 32.0
 
     def choose(self, works: list[Work], budget: float) -> list[Choice]:
         """Return what each join compares."""

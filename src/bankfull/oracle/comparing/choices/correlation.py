@@ -12,6 +12,7 @@ class Correlation:
     by_size = False
     by_importance = False
     drops = False
+    remembers = 0.0
 
     def choose(self, works: list[Work], budget: float) -> list[Choice]:
         """Return what each join compares."""

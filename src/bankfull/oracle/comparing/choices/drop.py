@@ -11,6 +11,7 @@ class Drop:
     by_size = False
     by_importance = False
     drops = True
+    remembers = 0.0
 
     def choose(self, works: list[Work], budget: float) -> list[Choice]:
         """Return what each join compares."""

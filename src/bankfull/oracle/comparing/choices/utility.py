@@ -15,6 +15,7 @@ class Utility:
     by_size = False
     by_importance = True
     drops = False
+    remembers = 0.0
 
     def choose(self, works: list[Work], budget: float) -> list[Choice]:
         """Return what each join compares."""
