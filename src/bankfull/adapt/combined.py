@@ -39,7 +39,7 @@ def steps_of(j: int, volume: Float64, value: Float64, in_chains: bool) -> list[S
 
     >>> [step.places for step in steps_of(0, np.ones(3), np.array([1.0, 3.0, 2.0]), False)]
     [[1], [2], [0]]
-    >>> [step.places for step in steps_of(0, np.ones(3), np.array([1.0, 3.0, 2.0]), True)]
+    >>> [step.places for step in steps_of(0, np.ones(3), np.array([1.0, 3.0, 1.0]), True)]
     [[0, 1], [2]]
     """
     begins = blocks(volume, value).tolist() if in_chains else list(range(len(volume)))
