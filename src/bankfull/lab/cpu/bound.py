@@ -108,7 +108,8 @@ def counts(setting: Setting, seed: int) -> Counts:
 def _counted(where: tuple[Ints, ...], amounts: Floats, shape: tuple[int, ...]) -> Floats:
     """Add up amounts by unit."""
     flat = np.ravel_multi_index(where, shape)
-    return np.bincount(flat, amounts, int(np.prod(shape))).reshape(shape)
+    counted: Floats = np.bincount(flat, amounts, int(np.prod(shape))).astype(np.float64)
+    return counted.reshape(shape)
 
 
 def _worth(own: Side, other: Side, at: Ints, partner: Ints) -> Floats:
