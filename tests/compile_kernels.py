@@ -55,7 +55,8 @@ def prepare() -> None:
             if done == Kernels("keys"):
                 written.append(beside.submit(write_archive))
 
-        wanted = [*exact, *on_sets, *(Kernels("keys", name) for name in sorted(POLICIES))]
+        on_keys = [Kernels("keys", name) for name in sorted(POLICIES)]
+        wanted = [*exact, *on_sets, Kernels("keys", "fifo", compares=True), *on_keys]
         compile_ahead(wanted, ready)
         for one in written:
             one.result()

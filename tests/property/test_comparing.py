@@ -24,7 +24,8 @@ from bankfull.spec.comparing import ALGORITHMS
 HALF_A_WINDOW = 18
 #: Policies that are credited by results, by frequency, by a sample kept aside, and not at all.
 POLICIES_TRIED = ("gain", "fifo", "gdj", "prob")
-SEEDS = 12
+SOAKING = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+SEEDS = 24 if SOAKING else 8
 
 
 def check_world(world: World, tries_ample: bool, restarts: tuple[bool, ...]) -> None:
@@ -181,7 +182,7 @@ def test_differential_counts_in_bulk(monkeypatch: pytest.MonkeyPatch) -> None:
     run_ahead = counting("ahead", ExactJoin._run_ahead)
     monkeypatch.setattr(equal_index, "count_arrivals", counting("in bulk", bulk.count_arrivals))
     monkeypatch.setattr(equal_index, "unlink", counting("taken back", equal_index.unlink))
-    for seed in range(16):
+    for seed in range(8 * (1 + SOAKING)):
         world = World(seed, ("auto", "rate")[seed % 2])
         world.kind, world.search = "keys", "hash"
         world.names, world.weighed = ("ab", [False, False]) if seed % 4 else ("abc", [True] * 3)

@@ -87,12 +87,8 @@ def test_a_query_written_in_python_is_the_spec(case: Case) -> None:
 
 
 @given(cases(streams=(2, 3)), SEEDS)
-def test_conservation_in_batches(case: Case, seed: int) -> None:
+def test_conservation_and_determinism_in_batches(case: Case, seed: int) -> None:
     check_conservation(case, seed=seed)
-
-
-@given(cases(streams=(2, 3)), SEEDS)
-def test_determinism_in_batches(case: Case, seed: int) -> None:
     check_determinism(case, seed=seed)
 
 

@@ -45,18 +45,14 @@ class Limit:
         #: The most that the budget may be; at the last look at it: number and time of the tuple,
         #: tuples dropped.
         self.steered = np.array([budget, 0, -NEVER, 0], np.int64)
+        #: The most that this operator may use now of its query's budget.
+        self.granted = budget
         #: Which part of the budget holds, and until when; where operators share it.
         self.shares: Shares | None = None
         self.share_until = np.array([-NEVER], np.int64)
         if plan.operators > 1:
             self.shares = Shares(share_period(plan), plan.operators, least_part(self.shed.unbiased))
             self._resize(self.shares.at(-NEVER), policy)
-
-    @property
-    def granted(self) -> int:
-        """The most that this operator may use now of its query's budget."""
-        share = 1.0 if self.shares is None else self.shares.now().memory
-        return max(1, int(self.shed.budget * share))
 
     # -------------------------------------------------------------------- as time and input have it
 
@@ -157,7 +153,7 @@ class Limit:
     def _resize(self, share: Share, policy: Any) -> None:
         """Use this part of the query's budget."""
         self._use_share(share)
-        budget = self.granted
+        budget = self.granted = max(1, int(self.shed.budget * share.memory))
         if self.shed.recall is not None:
             self.steered[0] = budget
             budget = min(budget, self.rules.budget)
