@@ -33,7 +33,7 @@ def fewer(seeds: Sequence[int], part: int = 6) -> Sequence[int]:
 def short(names: Iterable[str]) -> list[Any]:
     """Return parameters for tests with sets, which run with the compiler off for all policies.
 
-    Compiled, which takes half a minute each, only some do, unless there is time.
+    Compiled, which takes up to ten seconds each, only some do, unless there is time.
     """
     return [
         name if name in ON_SETS else pytest.param(name, marks=pytest.mark.soak) for name in names

@@ -73,7 +73,7 @@ def more_sets(world: World) -> str:
 def test_comparing_within_memory(algorithm: str) -> None:
     """The same under a budget of memory too: all kinds of joins and policies with the compiler off.
 
-    Compiled, joins of two streams on keys stand for all: any other takes half a minute to compile.
+    Compiled, joins of two streams on keys stand for all: any other takes ten seconds to compile.
     """
     first = 2 * ALGORITHMS.index(algorithm)
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
