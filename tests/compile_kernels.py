@@ -23,9 +23,14 @@ from bankfull.warm import Kernels, compile_ahead
 ON_SETS = ("fifo", "gain", "prob")
 
 
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+#: For what other tests do as well where the compiler is on.
+only_uncompiled = pytest.mark.skipif(not UNCOMPILED, reason="compiled, another test does the same")
+
+
 def fewer(seeds: Sequence[int], part: int = 6) -> Sequence[int]:
     """Return the seeds, and with the compiler off a part of them: plain loops take far longer."""
-    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
+    if not UNCOMPILED:
         return seeds
     return seeds[: max(1, len(seeds) // part)]
 

@@ -19,6 +19,7 @@ from bankfull.core.exact import equal_index
 from bankfull.core.exact.join import ExactJoin
 from bankfull.kernels.exact import bulk
 from bankfull.spec.comparing import ALGORITHMS
+from compile_kernels import UNCOMPILED
 
 #: The first slice of ages (``kernels/recall/feed.py``) of more than half a window.
 HALF_A_WINDOW = 18
@@ -76,7 +77,7 @@ def test_comparing_within_memory(algorithm: str) -> None:
     Compiled, joins of two streams on keys stand for all: any other takes ten seconds to compile.
     """
     first = 2 * ALGORITHMS.index(algorithm)
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+    if UNCOMPILED:
         for seed in range(first, first + 2):
             world = World(seed, algorithm, POLICIES_TRIED[seed % len(POLICIES_TRIED)])
             if seed % 2:
@@ -95,7 +96,7 @@ def test_comparing_within_memory(algorithm: str) -> None:
 def test_a_clock_within_memory() -> None:
     """What a runtime tells is part of the state: who is restarted after it decides the same."""
     skipped = 0
-    for seed in range(2 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 6):
+    for seed in range(2 if UNCOMPILED else 6):
         world = World(seed, ("auto", "rate")[seed % 2], "fifo")
         world.kind, world.search, world.names = "keys", "auto", "ab"
         world.weighed, world.told = world.weighed[:2], (0.2, 0.5, 0.9, 1.5)
@@ -109,10 +110,9 @@ def test_a_clock_within_memory() -> None:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.skipif(not UNCOMPILED, reason="no other test needs its kernels")
 def test_a_policy_learns_from_what_is_compared() -> None:
     """Tuples too old to be compared earn nothing: ``gain`` is told of no meetings with them."""
-    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
-        pytest.skip("with the compiler off")
     world = World(0, "rate", "gain")
     world.names, world.kind, world.span, world.other_span = "ab", "keys", 60, 60
     world.basic, world.period, world.late, world.memory = 3, 12, 0, 60

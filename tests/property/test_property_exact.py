@@ -9,19 +9,17 @@ tests marked ``uncompiled`` run again with the compiler off.
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bankfull.testing import Case, check_exact
 from bankfull.testing.strategies import PREDICATES, WINDOWS, cases, shared_cases
+from compile_kernels import UNCOMPILED, only_uncompiled
 
 SEEDS = st.integers(0, 2**16)
 #: How many cases a test draws by the chosen profile (``conftest.py``).
 DRAWN = settings.default.max_examples
-UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
 @pytest.mark.parametrize("streams", [2, 3, 4, 5])
@@ -45,7 +43,7 @@ def test_oracle_sets(predicate: str) -> None:
 
 
 @pytest.mark.uncompiled
-@pytest.mark.skipif(not UNCOMPILED, reason="compiled, the tests above draw the same")
+@only_uncompiled
 @settings(max_examples=3 * DRAWN)
 @given(cases(streams=(2, 3, 5)), SEEDS)
 def test_oracle_anything_uncompiled(case: Case, seed: int) -> None:
