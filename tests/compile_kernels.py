@@ -23,9 +23,14 @@ from bankfull.warm import Kernels, compile_ahead
 ON_SETS = ("fifo", "gain", "prob")
 
 
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+#: For what other tests do as well where the compiler is on.
+only_uncompiled = pytest.mark.skipif(not UNCOMPILED, reason="compiled, another test does the same")
+
+
 def fewer(seeds: Sequence[int], part: int = 6) -> Sequence[int]:
     """Return the seeds, and with the compiler off a part of them: plain loops take far longer."""
-    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
+    if not UNCOMPILED:
         return seeds
     return seeds[: max(1, len(seeds) // part)]
 
@@ -33,7 +38,7 @@ def fewer(seeds: Sequence[int], part: int = 6) -> Sequence[int]:
 def short(names: Iterable[str]) -> list[Any]:
     """Return parameters for tests with sets, which run with the compiler off for all policies.
 
-    Compiled, which takes half a minute each, only some do, unless there is time.
+    Compiled, which takes up to ten seconds each, only some do, unless there is time.
     """
     return [
         name if name in ON_SETS else pytest.param(name, marks=pytest.mark.soak) for name in names
@@ -55,7 +60,8 @@ def prepare() -> None:
             if done == Kernels("keys"):
                 written.append(beside.submit(write_archive))
 
-        wanted = [*exact, *on_sets, *(Kernels("keys", name) for name in sorted(POLICIES))]
+        on_keys = [Kernels("keys", name) for name in sorted(POLICIES)]
+        wanted = [*exact, *on_sets, Kernels("keys", "fifo", compares=True), *on_keys]
         compile_ahead(wanted, ready)
         for one in written:
             one.result()

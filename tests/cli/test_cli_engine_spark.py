@@ -3,7 +3,8 @@
 Both engines read the same job files; the embedded one is judged by nested loops elsewhere. All
 commands of this file run in one process of their own, so that no setting leaks into the sessions of
 other tests. The first is the command as a shell would run it, which starts Java itself and prints
-to the process's own standard output; the others share a session, the lab's grid among them.
+to the process's own standard output; the others share a session, the demo and the lab's grid among
+them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shop
+from demo_checks import check_demo
 
 from bankfull.cli import spark_session
 from bankfull.errors import DataError, PlanError
@@ -197,6 +199,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Told]:
             folder.mkdir(parents=True)
             make(folder)
             runs.append(((name, engine), ["run", str(folder / "join.toml"), "--engine", engine]))
+    demo = ["demo", "--engine", "spark", "--json", "--keep", str(base / "demo")]
+    runs.append((("demo", "spark"), demo))
     grid = [*GRID, "--engine", "spark", "--out", str(base / "grid")]
     runs.append((("grid", "spark"), grid))
     (base / "runs.json").write_text(json.dumps([arguments for _, arguments in runs]))
@@ -209,7 +213,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Told]:
         text=True,
         check=False,
         timeout=600,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", **shop.quick_renames()},
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = {("alone", "spark"): (done.returncode, done.stdout, done.stderr)}
@@ -302,6 +306,15 @@ def test_differential_the_grid_of_the_lab(ran: tuple[Path, Told], tmp_path: Path
         assert told["engine"] == engine
         points.append([{k: v for k, v in row.items() if k != "seconds"} for row in told["rows"]])
     assert points[0] == points[1]
+
+
+def test_the_demo_joins_every_flight_with_its_weather(ran: tuple[Path, Told]) -> None:
+    base, told = ran
+    code, stdout, stderr = told["demo", "spark"]
+    assert (code, stderr) == (0, "")
+    found = json.loads(stdout)
+    assert found["runtime"] == "spark"
+    check_demo(found, base / "demo")
 
 
 def test_explain_needs_no_spark(tmp_path: Path) -> None:

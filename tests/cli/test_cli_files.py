@@ -119,14 +119,15 @@ def test_a_sink_shows_its_file_only_when_it_is_complete(tmp_path: Path, form: st
     assert path.exists()
     assert [found.name for found in tmp_path.iterdir()] == ["out"]
     complete = path.read_bytes()
+    many = pa.record_batch({"x": pa.array(range(300_000), pa.int64())}, schema=SCHEMA)
 
     with pytest.raises(SinkError, match="exists already"):
         open_sink(str(path), form, SCHEMA)
 
     def fail() -> None:
         with open_sink(str(path), form, SCHEMA, overwrite=True) as sink:
-            for _ in range(100_000):
-                sink.write(BATCH)  # enough to be written to disk
+            for _ in range(4):
+                sink.write(many)  # enough to be written to disk
             raise RuntimeError("the join failed")
 
     with pytest.raises(RuntimeError, match="the join failed"):

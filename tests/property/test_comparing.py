@@ -5,323 +5,28 @@ The exact result is every pair compared by brute force; ``oracle/comparing`` has
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from comparing_worlds import AMPLE, World, comparing_of, exact, run
 
 import bankfull as bf
-from bankfull.assemble import assemble
-from bankfull.core import Batch, Budget, Ledger, State, restore, snapshot, start, step
 from bankfull.core.bounded.join import BoundedJoin
-from bankfull.core.comparing.comparing import Comparing
 from bankfull.core.exact import equal_index
 from bankfull.core.exact.join import ExactJoin
 from bankfull.kernels.exact import bulk
-from bankfull.spec import (
-    Compare,
-    Comparisons,
-    Equal,
-    Join,
-    Keep,
-    Overlap,
-    Predicate,
-    Query,
-    Rows,
-    Shed,
-    Similar,
-    Stream,
-    Subset,
-    Ticks,
-    Tuples,
-    Window,
-)
 from bankfull.spec.comparing import ALGORITHMS
+from compile_kernels import UNCOMPILED
 
-AMPLE = 10.0**9
 #: The first slice of ages (``kernels/recall/feed.py``) of more than half a window.
 HALF_A_WINDOW = 18
 #: Policies that are credited by results, by frequency, by a sample kept aside, and not at all.
 POLICIES_TRIED = ("gain", "fifo", "gdj", "prob")
-SEEDS = 12
-
-
-class World:
-    """Random streams in one or two joins, a budget of comparisons, and an algorithm.
-
-    With a ``policy`` there is a budget of memory too, rows come out of order, but not late, and
-    others do not wait for a stream that has fallen silent.
-    """
-
-    def __init__(self, seed: int, algorithm: str, policy: str | None = None) -> None:
-        dice = self.dice = random.Random(f"{seed} {algorithm}")
-        self.names = "ab" if dice.random() < 0.6 else "abc"
-        self.weighed = [dice.random() < 0.4 for _ in self.names]
-        self.kind = dice.choice(["keys", "keys", "overlap", "overlap", "subset", "similar"])
-        searches = ["hash", "scan"] if self.kind == "keys" else ["inverted", "scan"]
-        self.search = dice.choice(searches)
-        self.span = dice.choice([8, 30, 60])
-        self.other_span = dice.choice([self.span, self.span, 12])
-        self.basic = dice.choice([2, 3, 7])
-        self.period = dice.choice([self.basic, 4 * self.basic])
-        self.count = dice.choice([60, 200])
-        self.per_unit = dice.choice([0.3, 2.0, 8.0, 40.0])
-        self.algorithm, self.seed = algorithm, seed
-        self.rows = [self._row() for _ in range(self.count)]
-        self.policy = policy
-        #: Without it ``gdj`` tunes itself, by rules that have no plain twin on sets.
-        self.parameters = (("initial", 0.9),) if policy == "gdj" else ()
-        self.sample: float | None = None
-        #: What a runtime says after every step of how well the operator kept up.
-        self.told: tuple[float, ...] = ()
-        more = random.Random(seed)
-        self.memory = more.choice([3, 20, 40]) if policy else None
-        #: Streams whose windows are so many rows.
-        self.counted, self.most = "", 0
-        #: Whether all streams are in one join, or each with the next.
-        self.at_once = False
-        self.late = more.choice([0, 0, 5]) if policy else 0
-        self.idle = Ticks(3) if policy else None
-        #: How much later than the others of its time a row comes.
-        self.delays = [more.randrange(self.late + 1) for _ in self.rows]
-
-    def _row(self) -> tuple[int, int, int, list[int]]:
-        dice = self.dice
-        items = sorted(
-            {min(dice.randrange(9), dice.randrange(9)) for _ in range(dice.randrange(6))}
-        )
-        return dice.randrange(self.count), dice.randrange(len(self.names)), dice.randrange(5), items
-
-    def predicate(self) -> Predicate:
-        return {
-            "keys": Equal((("k",),)),
-            "overlap": Overlap(("s",), 2),
-            "subset": Subset(("s",)),
-            "similar": Similar(("w",), 1.5),
-        }[self.kind]
-
-    def join_at_once(self, streams: int) -> None:
-        """Let so many streams be joined on keys at once."""
-        self.names, self.at_once, self.kind = "abcde"[:streams], True, "keys"
-        self.search = self.dice.choice(["hash", "scan"])
-        self.weighed = [self.dice.random() < 0.4 for _ in self.names]
-        self.rows = [self._row() for _ in self.rows]
-
-    def windows(self) -> tuple[Window, ...]:
-        """The windows of all streams where they are joined at once."""
-        spans = itertools.cycle((self.span, self.other_span))
-        return tuple(self.window(name, span) for name, span in zip(self.names, spans, strict=False))
-
-    def window(self, name: str, span: int) -> Window:
-        """The window of a stream: so many rows, or a span of time."""
-        return Rows(self.most) if name in self.counted else Ticks(span)
-
-    def count_rows(self) -> None:
-        """Let some windows be of rows, or all."""
-        self.counted = self.dice.choice(["a", "b", self.names, self.names])
-        self.most = self.dice.choice([1, 3, 10, 40])
-
-    def query(self, per_unit: float | None) -> Query:
-        late = Ticks(self.late)
-        streams = tuple(
-            Stream(name, "t", late, "worth" if self.weighed[k] else None, idle=self.idle)
-            for k, name in enumerate(self.names)
-        )
-        joins = [
-            Join(
-                f"j{k}", (a, b), self.predicate(),
-                (self.window(a, self.span), self.window(b, other)), self.search,
-            )
-            for k, ((a, b), other) in enumerate(
-                zip(itertools.pairwise(self.names), (self.other_span, self.span), strict=False)
-            )
-        ]  # fmt: skip
-        if self.at_once:
-            joins = [Join("j0", tuple(self.names), self.predicate(), self.windows(), self.search)]
-        shed = None
-        if per_unit is not None:
-            compare = Compare(self.algorithm, self.sample, period=Ticks(self.period))
-            cpu = Comparisons(per_unit) if not self.told else 0.8
-            memory = None if self.memory is None else Tuples(self.memory)
-            if memory is not None and per_unit == AMPLE:
-                memory = Tuples(10 * self.count)
-            shed = Shed(
-                memory, Keep(self.policy or "gain", self.parameters), importance="max",
-                seed=self.seed, cpu=cpu, compare=compare,
-            )  # fmt: skip
-        return Query(streams, tuple(joins), Ticks(self.basic), shed=shed)
-
-    def tables(self) -> dict[str, pa.Table]:
-        """The rows of every stream as they come; those of one time in the order drawn."""
-        tables = {}
-        delayed = sorted(zip(self.rows, self.delays, strict=False), key=lambda r: r[0][0] + r[1])
-        for k, name in enumerate(self.names):
-            own = [row for row, _ in delayed if row[1] == k]
-            tables[name] = pa.table(
-                {
-                    "t": pa.array([row[0] for row in own], pa.int64()),
-                    "id": pa.array(range(len(own)), pa.int64()),
-                    "k": pa.array([row[2] for row in own], pa.int64()),
-                    "s": pa.array([row[3] for row in own], pa.list_(pa.int64())),
-                    "w": pa.array(
-                        [[(item, 1.0 + item / 8) for item in row[3]] for row in own],
-                        pa.map_(pa.int64(), pa.float64()),
-                    ),
-                    "worth": pa.array([float(1 + row[2] % 3) for row in own], pa.float64()),
-                }
-            )
-        return tables
-
-
-def results(batches: list[pa.RecordBatch], world: World) -> list[tuple[Any, ...]]:
-    """Who met whom, in which join, and what it is worth."""
-    found = []
-    for row in itertools.chain.from_iterable(batch.to_pylist() for batch in batches):
-        ids = tuple(row.get(f"{name}_id") for name in world.names)
-        found.append((row.get("join", "j0"), *ids, row["joined_at"], row.get("importance")))
-    return sorted(found, key=repr)
-
-
-def run(
-    world: World, per_unit: float | None, cuts: random.Random | None, restarts: bool = False
-) -> tuple[list[tuple[Any, ...]], Ledger, State]:
-    """Join the world in random pieces, or in one."""
-    tables = world.tables()
-    plan = assemble(world.query(per_unit), {name: t.schema for name, t in tables.items()})
-    state, output = start(plan), []
-    sent = dict.fromkeys(world.names, 0)
-    budget = Budget(5) if cuts is not None and cuts.random() < 0.5 else Budget()
-    while any(sent[name] < tables[name].num_rows for name in world.names):
-        batch = {}
-        for name in world.names:
-            more = tables[name].num_rows if cuts is None else cuts.randrange(12)
-            rows = tables[name].slice(sent[name], more).combine_chunks()
-            sent[name] += rows.num_rows
-            batch[name] = rows.to_batches()[0] if rows.num_rows else empty(rows.schema)
-        silent = [name for name in world.names if sent[name] == tables[name].num_rows]
-        outcome = step(state, Batch(batch, quiet=frozenset(silent)), budget)
-        output += outcome.output
-        while outcome.pending:
-            outcome = step(outcome.state, Batch(), budget)
-            output += outcome.output
-        state = outcome.state
-        check_memory(world, per_unit, outcome.ledger)
-        check_leaps(state)
-        if world.told and cuts is not None:
-            state.hear(cuts.choice(world.told))
-        restarted = cuts is not None and cuts.random() < 0.4
-        if restarts and restarted:
-            state = restore(plan, snapshot(state))
-    outcome = step(state, Batch(ended=frozenset(world.names)))
-    output += outcome.output
-    while outcome.pending:
-        outcome = step(outcome.state, Batch())
-        output += outcome.output
-    return results(output, world), outcome.ledger, outcome.state
-
-
-def check_memory(world: World, per_unit: float | None, ledger: Ledger) -> None:
-    """No more is stored than the budget allows, after every step."""
-    if world.memory is not None and per_unit not in (None, AMPLE):
-        assert sum(stream.stored for stream in ledger.streams.values()) <= world.memory
-
-
-def check_leaps(state: State) -> None:
-    """From every entry of a list a leap leads to the next older basic window that the list has."""
-    join = state.stages[1]
-    if not isinstance(join, BoundedJoin) or join.memory.sets is None:
-        return
-    posts, leaps = join.memory.sets.posts, join.memory.sets.leaps
-    times = join.memory.slots.time // leaps.basic
-    for newest in join.memory.lists.newest[: int(join.memory.now.keys_used)].ravel():
-        entries = []
-        while newest >= 0:
-            entries.append(int(newest))
-            newest = posts[newest].older
-        windows = [int(times[posts[entry].slot]) for entry in entries]
-        for place, entry in enumerate(entries):
-            behind = [e for e, w in zip(entries, windows, strict=True) if w < windows[place]]
-            assert leaps.older[entry] == (behind[0] if behind else -1)
-
-
-def empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
-
-
-def exact(world: World) -> list[tuple[Any, ...]]:
-    """Compare every pair, in plain Python."""
-    tables = {name: table.to_pylist() for name, table in world.tables().items()}
-    query, found = world.query(None), []
-    for join in query.joins:
-        turns = {name: turns_of(world, name, tables[name]) for name in join.streams}
-        for rows in combinations(world, [tables[name] for name in join.streams]):
-            own = [turns[name][row["id"]] for name, row in zip(join.streams, rows, strict=True)]
-            last = max(own)
-            latest = last[0]
-            if not all(
-                stays(window, turn, last, turns[name])
-                for window, turn, name in zip(join.windows, own, join.streams, strict=True)
-            ):
-                continue
-            members = dict(zip(join.streams, rows, strict=True))
-            worth = [row["worth"] for name, row in members.items() if is_weighed(world, name)]
-            found.append(
-                (
-                    join.name,
-                    *(members[name]["id"] if name in members else None for name in world.names),
-                    latest,
-                    (max(worth) if worth else 1.0) if any(world.weighed) else None,
-                )
-            )
-    return sorted(found, key=repr)
-
-
-def turns_of(world: World, name: str, table: list[dict[str, Any]]) -> list[tuple[int, ...]]:
-    """Return the place of every row in the order of all streams."""
-    return [(row["t"], world.names.index(name), row["id"]) for row in table]
-
-
-def stays(window: Window, own: tuple[int, ...], last: tuple[int, ...], turns: list[Any]) -> bool:
-    """Tell whether a row is in its window at the turn of the last member of a result."""
-    if isinstance(window, Rows):
-        return sum(own < other < last for other in turns) < window.count
-    assert isinstance(window, Ticks)
-    return last[0] - own[0] <= window.count
-
-
-def combinations(world: World, tables: list[list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
-    """Return all rows, one of each table, that agree with each other."""
-    made: list[tuple[Any, ...]] = [(row,) for row in tables[0]]
-    for table in tables[1:]:
-        made = [(*one, row) for one in made for row in table if agree(world.kind, one[0], row)]
-    return made
-
-
-def is_weighed(world: World, name: str) -> bool:
-    return world.weighed[world.names.index(name)]
-
-
-def agree(kind: str, x: dict[str, Any], y: dict[str, Any]) -> bool:
-    if kind == "keys":
-        return bool(x["k"] == y["k"])
-    common = set(x["s"]) & set(y["s"])
-    if kind == "overlap":
-        return len(common) >= 2
-    if kind == "subset":
-        return set(x["s"]) <= set(y["s"])
-    own, other = dict(x["w"]), dict(y["w"])
-    return bool(common) and sum(own[item] * other[item] for item in sorted(common)) >= 1.5
-
-
-def comparing_of(state: State) -> Comparing:
-    """Return the plans of either join stage."""
-    join = state.stages[1]
-    assert isinstance(join, ExactJoin | BoundedJoin)
-    assert join.comparing is not None
-    return join.comparing
+SOAKING = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+SEEDS = 24 if SOAKING else 8
 
 
 def check_world(world: World, tries_ample: bool, restarts: tuple[bool, ...]) -> None:
@@ -364,7 +69,7 @@ def test_comparing_several_at_once(algorithm: str) -> None:
     """The same of three to five streams that are joined at once."""
     for seed in range(SEEDS // 2):
         world = World(seed, algorithm)
-        world.join_at_once((3, 4, 3, 3, 5, 3)[seed])
+        world.join_at_once((3, 4, 3, 3, 5, 3)[seed % 6])
         check_world(world, seed % 2 == 0, (seed % 2 == 0,))
 
 
@@ -389,10 +94,10 @@ def more_sets(world: World) -> str:
 def test_comparing_within_memory(algorithm: str) -> None:
     """The same under a budget of memory too: all kinds of joins and policies with the compiler off.
 
-    Compiled, joins of two streams on keys stand for all: any other takes half a minute to compile.
+    Compiled, joins of two streams on keys stand for all: any other takes ten seconds to compile.
     """
     first = 2 * ALGORITHMS.index(algorithm)
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+    if UNCOMPILED:
         for seed in range(first, first + 2):
             world = World(seed, algorithm, POLICIES_TRIED[seed % len(POLICIES_TRIED)])
             if seed % 2:
@@ -419,7 +124,7 @@ def test_comparing_within_memory(algorithm: str) -> None:
 def test_a_clock_within_memory() -> None:
     """What a runtime tells is part of the state: who is restarted after it decides the same."""
     skipped = 0
-    for seed in range(2 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 6):
+    for seed in range(2 if UNCOMPILED else 6):
         world = World(seed, ("auto", "rate")[seed % 2], "fifo")
         world.kind, world.search, world.names = "keys", "auto", "ab"
         world.weighed, world.told = world.weighed[:2], (0.2, 0.5, 0.9, 1.5)
@@ -433,10 +138,9 @@ def test_a_clock_within_memory() -> None:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.skipif(not UNCOMPILED, reason="no other test needs its kernels")
 def test_a_policy_learns_from_what_is_compared() -> None:
     """Tuples too old to be compared earn nothing: ``gain`` is told of no meetings with them."""
-    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
-        pytest.skip("with the compiler off")
     world = World(0, "rate", "gain")
     world.names, world.kind, world.span, world.other_span = "ab", "keys", 60, 60
     world.basic, world.period, world.late, world.memory = 3, 12, 0, 60
@@ -513,7 +217,7 @@ def test_differential_counts_in_bulk(monkeypatch: pytest.MonkeyPatch) -> None:
     run_ahead = counting("ahead", ExactJoin._run_ahead)
     monkeypatch.setattr(equal_index, "count_arrivals", counting("in bulk", bulk.count_arrivals))
     monkeypatch.setattr(equal_index, "unlink", counting("taken back", equal_index.unlink))
-    for seed in range(16):
+    for seed in range(8 * (1 + SOAKING)):
         world = World(seed, ("auto", "rate")[seed % 2])
         world.kind, world.search = "keys", "hash"
         world.names, world.weighed = ("ab", [False, False]) if seed % 4 else ("abc", [True] * 3)

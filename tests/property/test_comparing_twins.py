@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_comparing import World, run
+from comparing_worlds import World, run
 
 from bankfull.adapt import ALGORITHMS
 from bankfull.adapt.auto import units

@@ -8,6 +8,7 @@ batch join. Nothing is late. ``tests/spark/test_cuts_spark.py`` does the same wi
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -20,12 +21,14 @@ import bankfull as bf
 from bankfull.runtime.spark import gather
 from bankfull.runtime.spark.buckets import spread_keys
 from bankfull.runtime.spark.encode import Encode, Layout
-from bankfull.runtime.spark.gather import Gathered, Packet
+from bankfull.runtime.spark.gather import _STEP_BYTES, Gathered, Packet
 from bankfull.runtime.spark.live import Live
 from bankfull.runtime.spark.operate import _steps
 from bankfull.runtime.spark.replay import _results
 from bankfull.spec import Equal, Join, Overlap, Query, Rows, Stream, Ticks
 
+#: Ways to cut, of which every other one also divides micro-batches over steps.
+CUTS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 2
 LATE = 15
 SCHEMA = pa.schema(
     [
@@ -123,27 +126,26 @@ def streamed(plan: Layout, given: dict[str, pa.RecordBatch], seed: int) -> tuple
 
 @pytest.mark.parametrize("title", SHEDS)
 def test_any_cut_gives_the_same(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in range(1):
-        given = tables(seed)
-        plan = layout(title, 1 if title == "rows" else 4)
-        output, ledgers = streamed(plan, given, 100)
-        assert output.total() > 100
-        assert not any(s["late"] for one in ledgers.values() for s in one["streams"].values())
-        counts = [s for one in ledgers.values() for s in one["streams"].values()]
-        if title.startswith("comparisons"):
-            joins = [j for one in ledgers.values() for j in one["joins"].values()]
-            assert sum(j["skipped"] for j in joins) > 100
-        elif title not in ("rows", "recall"):
-            assert sum(s["shed"] + s["evicted"] for s in counts) > 100
-        if title.startswith("copies"):
-            assert sum(s["copies_lost"] for s in counts) > 100
-        for cut in range(101, 105):
-            if cut > 102:  # and however a micro-batch is divided over steps
-                monkeypatch.setattr(gather, "_STEP_BYTES", 100 * (cut - 100))
-            again, other = streamed(plan, given, cut)
-            assert again == output, f"seed {seed}, cut {cut}"
-            if title != "rows":  # how often an exact join compares depends on the cut
-                assert other == ledgers, f"seed {seed}, cut {cut}"
+    given = tables(0)
+    plan = layout(title, 1 if title == "rows" else 4)
+    output, ledgers = streamed(plan, given, 100)
+    assert output.total() > 100
+    assert not any(s["late"] for one in ledgers.values() for s in one["streams"].values())
+    if title.startswith("comparisons"):
+        assert sum(j["skipped"] for one in ledgers.values() for j in one["joins"].values()) > 100
+    counts = [s for one in ledgers.values() for s in one["streams"].values()]
+    if not title.startswith("comparisons") and title not in ("rows", "recall"):
+        assert sum(s["shed"] + s["evicted"] for s in counts) > 100
+    if title.startswith("copies"):
+        assert sum(s["copies_lost"] for s in counts) > 100
+    for number in range(CUTS):
+        # Every other time, whatever the steps that a micro-batch is divided over.
+        most = 100 * (number + 3) if number % 2 else _STEP_BYTES
+        monkeypatch.setattr(gather, "_STEP_BYTES", most)
+        again, other = streamed(plan, given, 102 + number)
+        assert again == output, f"cut {number}"
+        if title != "rows":  # how often an exact join compares depends on the cut
+            assert other == ledgers, f"cut {number}"
 
 
 def test_a_batch_join_decides_as_a_streaming_one() -> None:

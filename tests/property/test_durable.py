@@ -10,6 +10,7 @@ in all follows what is stored. ``tests/spark`` does the same with real queries.
 
 from __future__ import annotations
 
+import os
 import random
 import tracemalloc
 from collections.abc import Callable
@@ -81,6 +82,9 @@ QUERIES: dict[str, tuple[Any, Any, Shed | None]] = {
     ),
     "bounded sets": (Overlap(("tags", "tags"), 2), Ticks(60), bf.shed(bf.tuples(50), keep="fifo")),
 }
+#: How often each of these is tried, and each of the policies below once.
+KINDS = tuple(QUERIES)
+SEEDS = 12 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 2
 #: What any policy keeps beside its tuples is handed over too.
 QUERIES |= {
     f"keep {name}": (Equal((("k",),)), Ticks(60), bf.shed(bf.tuples(50), keep=name))
@@ -127,7 +131,7 @@ def joined(live: Live, batch: Batch) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("title", "seed"),
-    [(title, seed) for title in QUERIES for seed in range(1 if title.startswith("keep") else 3)],
+    [(title, seed) for title in QUERIES for seed in range(SEEDS if title in KINDS else 1)],
 )
 def test_differential_workers_take_turns(title: str, seed: int) -> None:
     dice, plan = random.Random(seed), layout(title).plan()

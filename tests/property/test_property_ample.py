@@ -29,7 +29,7 @@ from bankfull.spec import Bytes, Equal, Keep, Shed, Tuples
 from bankfull.testing import Case, check_conservation, check_exact, check_recovery, check_splits
 from bankfull.testing.running import cut, random_lengths, rows_emitted
 from bankfull.testing.strategies import cases, shared_cases
-from compile_kernels import ON_SETS
+from compile_kernels import ON_SETS, only_uncompiled
 
 SEEDS = st.integers(0, 2**16)
 #: How many cases a test draws by the chosen profile (``conftest.py``).
@@ -63,6 +63,7 @@ def test_oracle_ample_budget_is_exact(case: Case, seed: int) -> None:
 
 
 @pytest.mark.uncompiled
+@only_uncompiled
 @settings(max_examples=DRAWN)
 @given(ample(list(ON_SETS)), SEEDS)
 def test_oracle_ample_budget_is_exact_uncompiled(case: Case, seed: int) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bankfull.testing import Case, check_exact
 from bankfull.testing.strategies import PREDICATES, WINDOWS, cases, shared_cases
+from compile_kernels import UNCOMPILED, only_uncompiled
 
 SEEDS = st.integers(0, 2**16)
 #: How many cases a test draws by the chosen profile (``conftest.py``).
@@ -41,22 +42,17 @@ def test_oracle_sets(predicate: str) -> None:
     holds()
 
 
+@pytest.mark.uncompiled
+@only_uncompiled
 @settings(max_examples=3 * DRAWN)
+@given(cases(streams=(2, 3, 5)), SEEDS)
+def test_oracle_anything_uncompiled(case: Case, seed: int) -> None:
+    check_exact(case, seed=seed)
+
+
+@pytest.mark.uncompiled
+@settings(max_examples=(2 if UNCOMPILED else 4) * DRAWN)
 @given(shared_cases(), SEEDS)
 def test_oracle_shared_streams(case: Case, seed: int) -> None:
     """Several joins on different columns in one operator that stores each tuple once."""
-    check_exact(case, seed=seed)
-
-
-@pytest.mark.uncompiled
-@settings(max_examples=3 * DRAWN)
-@given(cases(streams=(2, 3, 5)), SEEDS)
-def test_oracle_anything(case: Case, seed: int) -> None:
-    check_exact(case, seed=seed)
-
-
-@pytest.mark.uncompiled
-@settings(max_examples=2 * DRAWN)
-@given(shared_cases(), SEEDS)
-def test_oracle_anything_shared(case: Case, seed: int) -> None:
     check_exact(case, seed=seed)

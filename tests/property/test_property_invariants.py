@@ -27,6 +27,7 @@ from bankfull.testing import (
     check_subset,
 )
 from bankfull.testing.strategies import WINDOWS, cases, shared_cases
+from compile_kernels import only_uncompiled
 
 SEEDS = st.integers(0, 2**16)
 
@@ -87,12 +88,8 @@ def test_a_query_written_in_python_is_the_spec(case: Case) -> None:
 
 
 @given(cases(streams=(2, 3)), SEEDS)
-def test_conservation_in_batches(case: Case, seed: int) -> None:
+def test_conservation_and_determinism_in_batches(case: Case, seed: int) -> None:
     check_conservation(case, seed=seed)
-
-
-@given(cases(streams=(2, 3)), SEEDS)
-def test_determinism_in_batches(case: Case, seed: int) -> None:
     check_determinism(case, seed=seed)
 
 
@@ -108,6 +105,7 @@ def test_recovery_whoever_is_ahead(windows: str) -> None:
 
 
 @pytest.mark.uncompiled
+@only_uncompiled
 @settings(max_examples=25)
 @given(cases(streams=(2, 3)), SEEDS)
 def test_conservation_subset_and_recovery(case: Case, seed: int) -> None:

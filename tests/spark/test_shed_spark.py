@@ -173,7 +173,7 @@ def test_a_restart_half_way_decides_as_in_one_process(runner: Fresh, policy: str
         assert (counts[f"{name}.shed"], counts[f"{name}.evicted"]) == (told.shed, told.evicted)
 
 
-@pytest.mark.parametrize("policy", some("dgl", "gain", "random"))
+@pytest.mark.parametrize("policy", some("gain", "random"))
 def test_policies_over_buckets(spark: Any, policy: str) -> None:
     """Batch DataFrames: part of the exact result, each tuple accounted for; exact if it fits."""
     frames = {n: spark.createDataFrame(table) for n, table in case().tables.items()}

@@ -185,10 +185,10 @@ def test_a_part_of_a_budget_is_divided_whole(split: Any) -> None:
         within=5,
         overload=bf.shed(bf.tuples(40), keep="fifo", split=split),
     )
-    state = start(assemble(joined.query, dict.fromkeys("abc", rows.schema)))
+    stage = start(assemble(joined.query, dict.fromkeys("abc", rows.schema))).stage(BoundedJoin)
     for share, whole in ((0.01, 3), (1.0, 40), (0.29, 11), (0.5, 20)):
-        state.stage(BoundedJoin)._resize(Share(share))
-        parts = state.stage(BoundedJoin).memory.buffers.capacity
+        stage.limit._resize(Share(share), stage.policy)
+        parts = stage.memory.buffers.capacity
         assert parts.sum() == whole
         assert parts.min() >= 1
 

@@ -17,14 +17,14 @@ import pyarrow as pa
 from bankfull.core.bounded.arrays import new_output, no_arrivals, same_keys
 from bankfull.core.bounded.arriving import Work, merged
 from bankfull.core.bounded.bags import Bagger
+from bankfull.core.bounded.limit import Limit
 from bankfull.core.bounded.named import named, refilled, total_bytes
 from bankfull.core.bounded.payload import Payload, compact, take_over
-from bankfull.core.bounded.share import Share, Shares, least_part, share_period
-from bankfull.core.bounded.slots import SPARE, Slots, new_items
+from bankfull.core.bounded.slots import Slots, new_items
 from bankfull.core.codes import keys
 from bankfull.core.comparing.slotted import SlotComparing
 from bankfull.core.kept import Arrays, Kept, Loaded, RowList
-from bankfull.core.ledger import IMPORTANCE, Ledger, by_importance
+from bankfull.core.ledger import Ledger, by_importance
 from bankfull.core.output.results import Results, together
 from bankfull.core.plan import NEVER, Plan
 from bankfull.core.recall import sample as recall
@@ -32,13 +32,7 @@ from bankfull.core.recall.interval import Watched
 from bankfull.core.stage import Stage, Turn
 from bankfull.core.store.log import Log
 from bankfull.kernels.bounded import memory as m
-from bankfull.kernels.bounded.budget import (
-    PERIOD,
-    Rules,
-    fit_budget,
-    follow_rates,
-    share_out,
-)
+from bankfull.kernels.bounded.budget import PERIOD, Rules
 from bankfull.kernels.bounded.matches import Output
 from bankfull.kernels.bounded.shedjoin import KEYS_FULL, OUTPUT_FULL, SLOTS_FULL, shed_join
 from bankfull.kernels.recall.feed import no_feed
@@ -60,57 +54,38 @@ class BoundedJoin(Stage):
         assert plan.shed is not None
         self.plan, self.shed = plan, plan.shed
         self.logs = [Log(stream) for stream in plan.streams]
-        streams, joins = len(plan.streams), len(plan.joins)
         self.bagger = Bagger(plan)
         self.slots = Slots(plan, self.bagger)
         self.policy = self.shed.policy.start(self.shed.shape)
         #: After how many tuples the policy learns from the sample; 0: never.
         self.learns_every = self.shed.policy.learns_every(self.shed.shape)
-        budget = self.shed.budget
-        self._divide(budget)
-        self.rules = Rules(
-            self.shed.seed,
-            self.shed.combine,
-            budget,
-            self._for_tuples(budget),
-            self.shed.proportional,
-            self.shed.unbiased,
-            1.0,
-            1.0,
-            np.full(streams, self.shed.sample),
-            np.zeros(streams + 1),
-            np.zeros(streams + 1, np.int64),
-            np.zeros((streams, 2, len(IMPORTANCE)), np.int64),
-        )
+        #: What of the budget is used.
+        self.limit = Limit(plan, self.slots, self.policy)
         self.exact = [
             n in self.bagger.joins or keys.is_exact(j.types) for n, j in enumerate(plan.joins)
         ]
-        self.work = Work(no_arrivals(joins))
+        self.work = Work(no_arrivals(len(plan.joins)))
         #: Room for results, used again and again: megabytes that come and go leave gaps in memory.
         self.room = new_output(_RESULTS, len(self.plan.joins))
         #: Results found and not passed on.
         self.found: deque[Results] = deque()
         self.watch: Watch | None = None
-        self._prepare(budget)
+        self._prepare()
         self.guessed = recall.is_guessed(plan)
-        #: The most that the budget may be; at the last look at it: number and time of the tuple,
-        #: tuples dropped.
-        self.steered = np.array([self.shed.budget, 0, -NEVER, 0], np.int64)
-        #: Which part of the budget holds, and until when; where operators share it.
-        self.shares: Shares | None = None
-        self.share_until = np.array([-NEVER], np.int64)
         #: What is compared, where there is not time for all that is stored.
         self.comparing = None if plan.compare is None else SlotComparing(plan)
         #: What the tuples that are being processed are compared with; None: with everything.
         self.selections: Any = None
-        if plan.operators > 1:
-            self.shares = Shares(share_period(plan), plan.operators, least_part(self.shed.unbiased))
-            self._resize(self.shares.at(-NEVER))
 
     @property
     def memory(self) -> m.Memory:
         """What is stored and remembered."""
         return self.slots.memory
+
+    @property
+    def rules(self) -> Rules:
+        """What holds for every tuple."""
+        return self.limit.rules
 
     # ------------------------------------------------------------------------------ taking in
 
@@ -129,8 +104,8 @@ class BoundedJoin(Stage):
 
     def take(self, turn: Turn) -> None:
         """Take in the rows whose turn has come; learn how many came to all operators."""
-        if self.shares is not None and turn.batch.loads is not None:
-            self.shares.learn(turn.batch.loads)
+        if self.limit.shares is not None and turn.batch.loads is not None:
+            self.limit.shares.learn(turn.batch.loads)
             if self.comparing is not None and self.comparing.shares is not None:
                 self.comparing.shares.learn(turn.batch.loads)
         if turn.resumed:
@@ -146,8 +121,8 @@ class BoundedJoin(Stage):
         yield from found
         yield from self._give()
         counts = turn.ledger.joins
-        if len(self.work.left) and self.steered[2] == -NEVER:
-            self.steered[2] = self.work.arrivals.times[self.work.next]
+        if len(self.work.left):
+            self.limit.begin(int(self.work.arrivals.times[self.work.next]))
         while len(self.work.left):
             self._follow_share()
             before, work, room = self.work.next, self.work, self.room
@@ -170,11 +145,11 @@ class BoundedJoin(Stage):
                 self.room = new_output(2 * len(room.times), len(self.plan.joins))
                 continue
             if work.next > before:
-                self._follow_rates()
+                self.limit.follow_rates(self.policy)
             self._watch(before, room, count)
             if work.next > before:
                 self._learn()
-            self._steer()
+            self.limit.steer(self.watch, self.policy)
             for join, compared in zip(self.plan.joins, room.compared[0], strict=True):
                 counts[join.name].compared += int(compared)
             results = self._results(room, count)
@@ -223,9 +198,9 @@ class BoundedJoin(Stage):
             size = min(size, recall.PERIOD - number % recall.PERIOD)
         if self.learns_every:
             size = min(size, self.learns_every - number % self.learns_every)
-        if self.shares is not None:
+        if self.limit.shares is not None:
             times = self.work.arrivals.times[start : start + size]
-            size = int(np.searchsorted(times, self.share_until[0]))
+            size = int(np.searchsorted(times, self.limit.share_until[0]))
         stop = start + size
         if self.bagger and self.shed.in_bytes:
             items = np.cumsum(self.work.bags.sizes[:, start:stop].sum(axis=0))
@@ -236,15 +211,8 @@ class BoundedJoin(Stage):
     def _follow_share(self) -> None:
         """Have the part of the budget that holds at the time of the next tuple."""
         time = int(self.work.arrivals.times[self.work.next])
-        if self.shares is not None and time >= self.share_until[0]:
-            self._resize(self.shares.at(time))
-            self.share_until[0] = self.shares.next_change(time)
-
-    def _follow_rates(self) -> None:
-        """Look at the streams' rates, at fixed places of the input, where that is asked for."""
-        now = self.memory.now
-        if (self.rules.proportional or self.rules.unbiased) and not now.seq_next % PERIOD:
-            follow_rates(self.policy, self.memory, self.rules, int(now.time_now))
+        if self.limit.follow_share(time, self.policy) and not self.memory.now.seq_next:
+            self._prepare()
 
     def _watch(self, start: int, found: Output, count: int) -> None:
         """Count what the tuples just processed have missed."""
@@ -269,26 +237,6 @@ class BoundedJoin(Stage):
         if every and self.watch is not None and int(self.memory.now.seq_next) % every == 0:
             self.shed.policy.learn(self.policy, self.memory, self.watch, every)
 
-    def _steer(self) -> None:
-        """Look for the memory that gives the recall asked for, at fixed places of the input."""
-        if self.shed.recall is None or self.watch is None:
-            return
-        seq, time = int(self.memory.now.seq_next), int(self.memory.now.time_now)
-        if seq % recall.PERIOD or not recall.is_due(self.plan, seq, time, self.steered[1:]):
-            return
-        dropped, budget = self._dropped(), self.rules.budget
-        if dropped == self.steered[3]:  # all that came fits: no more is needed than is used
-            budget = max(1, min(budget, int(self.memory.buffers.used.sum())))
-        wanted = recall.next_budget(self.watch, self.shed.recall, budget)
-        if dropped == self.steered[3]:
-            wanted = min(wanted, budget)
-        self.steered[1:] = seq, time, dropped
-        self._set_budget(min(wanted, int(self.steered[0])))
-
-    def _dropped(self) -> int:
-        streams = self.memory.streams
-        return int(sum(map(np.sum, (streams.shed, streams.evicted, streams.copies_lost))))
-
     @property
     def watched(self) -> Watched | None:
         """What recall is estimated from, or None where it cannot be.
@@ -298,7 +246,7 @@ class BoundedJoin(Stage):
         if self.watch is None:
             return None
         skipped = 0 if self.comparing is None else self.comparing.skipped()
-        return recall.watched(self.watch, self._dropped() + skipped)
+        return recall.watched(self.watch, self.slots.dropped() + skipped)
 
     def hear(self, kept_up: float) -> None:
         """Compare more or less from the next plan on, where the clock decides."""
@@ -358,13 +306,10 @@ class BoundedJoin(Stage):
 
     def _arrays(self) -> Arrays:
         """Return everything that decides, by name."""
-        found: Arrays = {"budget": np.array([self.rules.budget]), "steered": self.steered}
-        if self.shares is not None:
-            found |= {"share_until": self.share_until, **self.shares.arrays()}
-        found |= self.bagger.arrays()
+        found = self.limit.arrays() | self.bagger.arrays()
         if self.comparing is not None:
             found |= self.comparing.arrays()
-        for name in ("memory", "rules", "watch", "policy"):
+        for name in ("memory", "watch", "policy"):
             found |= named(name, getattr(self, name))
         # Where payload lies is not kept: it is found again by the number of the arrival.
         slots = found["memory.slots"] = self.memory.slots.copy()
@@ -376,14 +321,7 @@ class BoundedJoin(Stage):
         self.slots.memory = refilled("memory", self.memory, arrays)
         self.policy = refilled("policy", self.policy, arrays)
         self.watch = refilled("watch", self.watch, arrays)
-        budget = int(arrays["budget"][0])
-        rules: Rules = refilled("rules", self.rules, arrays)
-        self.rules = rules._replace(budget=budget, room=self._for_tuples(budget))
-        self.steered = arrays["steered"]
-        if self.shares is not None:
-            self.share_until = arrays["share_until"]
-            self.shares.load(arrays)
-            self._use_share(self.shares.now())
+        self.limit.load(arrays, self.policy)
         self.bagger.load(arrays)
         if self.comparing is not None:
             self.comparing.load(arrays)
@@ -399,65 +337,11 @@ class BoundedJoin(Stage):
 
     # ------------------------------------------------------------------------------- the arrays
 
-    def _prepare(self, budget: int) -> None:
-        """Have counts of forgotten keys and a sample for recall that fit a budget."""
+    def _prepare(self) -> None:
+        """Have counts of forgotten keys and a sample for recall that fit the budget."""
+        budget = self.limit.granted
         self.slots.start_sketch(budget)
         self.watch = recall.new_watch(self.plan, self.memory.sets, budget)
-
-    def _divide(self, budget: int) -> None:
-        """Give every buffer its part of the budget; the parts add up to what it has for tuples."""
-        buffers, room = self.memory.buffers, self._for_tuples(budget)
-        assert room >= len(buffers), "every buffer holds at least one tuple"
-        weights = np.ones(len(buffers))
-        if self.shed.shares is not None:
-            weights = np.array(self.shed.shares)
-            if weights.sum() < 1.0 - 1e-9:  # who gives less than all of it away uses less
-                room = max(len(buffers), int(room * weights.sum() + 1e-9))
-        elif self.shed.proportional and buffers.capacity.all():
-            weights = buffers.capacity.astype(np.float64)  # as the streams' rates have them
-        share_out(room, weights, 1, buffers)
-
-    def _for_tuples(self, budget: int) -> int:
-        """Return what a budget in bytes leaves for stored tuples and their keys.
-
-        Keys that nobody holds, counts of those forgotten, the policy, the sample for recall and
-        the postings of newcomers take some of it. At least a quarter is left.
-        """
-        if not self.shed.in_bytes:
-            return budget
-        own = total_bytes(self.policy)
-        newcomers = new_items(budget) * self.bagger.post_bytes if self.bagger else 0
-        slack = budget // 24  # of arrays that grow by more than they need
-        own += self.slots.sketch_bytes(budget) + recall.nbytes(self.plan, budget)
-        return max(
-            len(self.memory.buffers),
-            budget // 4,
-            budget - 2 * budget // SPARE - slack - own - newcomers,
-        )
-
-    def _use_share(self, share: Share) -> None:
-        self.rules = self.rules._replace(
-            equal_part=share.equal_part, sample_share=share.sample_share
-        )
-
-    def _resize(self, share: Share) -> None:
-        """Use this part of the query's budget; what no longer fits is evicted now."""
-        self._use_share(share)
-        budget = max(1, int(self.shed.budget * share.memory))
-        if not self.memory.now.seq_next:
-            self._prepare(budget)
-        if self.shed.recall is not None:
-            self.steered[0] = budget
-            budget = min(budget, self.rules.budget)
-        self._set_budget(budget)
-
-    def _set_budget(self, budget: int) -> None:
-        budget = max(budget, len(self.memory.buffers))  # at least one tuple a buffer
-        if budget == self.rules.budget:
-            return
-        self._divide(budget)
-        self.rules = self.rules._replace(budget=budget, room=self._for_tuples(budget))
-        fit_budget(self.memory, self.policy, self.rules)
 
     def _make_room(self, start: int, stop: int) -> None:
         arrivals = stop - start

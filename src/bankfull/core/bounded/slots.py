@@ -100,6 +100,11 @@ class Slots:
             return streams << min(max(10, (budget // SPARE // streams).bit_length() - 1), 26)
         return streams << min(max(16, (64 * budget).bit_length()), 20)
 
+    def dropped(self) -> int:
+        """Return how many tuples were shed or evicted, copies and all."""
+        streams = self.memory.streams
+        return int(sum(map(np.sum, (streams.shed, streams.evicted, streams.copies_lost))))
+
     def _prepare_sets(self) -> None:
         """Describe joins on sets to the kernel."""
         counted, compare = self.shed.policy.counts_partners, self.plan.compare
