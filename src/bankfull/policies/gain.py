@@ -50,7 +50,7 @@ from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulat
 #: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
 #: how many that share a key are passed on the way to the oldest of them.
 _AGAIN, _MOST, _ALONG = 8, 8, 64
-#: The first tables are made so many tuples apart, then a 32nd (2 to the 5th) of all that came.
+#: Tuples between the first tables; later it is a 32nd (2 to the 5th) of the next power of two.
 _SOONEST, _PART = 8, 5
 #: The notes of a tuple: the class of its importance, the partners it has had, and the number of
 #: the arrival that was the last of them.
