@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from lab_cases import some
 
 from bankfull.lab.counting import exact
+from bankfull.lab.informed import informed
+from bankfull.lab.onetime import LAGS
 from bankfull.lab.optimum import Goal
 from bankfull.lab.simulate import simulate
 from bankfull.lab.systems import HINDSIGHT, OPTIMUM, run
 from bankfull.lab.traces import JoinOn, Workload
+from bankfull.lab.workloads import workload
 
 PAIR = JoinOn((0, 1), "k", 6)
 SHAPES = [
@@ -105,3 +110,11 @@ def test_sampling_drops_what_it_is_told_to() -> None:
         for seed in range(30)
     ]
     assert np.mean(some_of_it) == pytest.approx(whole / 2, rel=0.2)
+
+
+def test_the_informed_scheduler_counts_from_an_instant_on() -> None:
+    """With room for all it misses nothing, from the beginning or from a later instant on."""
+    made = workload("payments, short lag", 1, quick=True)
+    for one in (made, replace(made, since=800)):
+        assert informed(one, LAGS["payments, short lag"], 400)[0] == exact(one).results
+    assert exact(replace(made, since=800)).results < exact(made).results

@@ -80,13 +80,13 @@ class Policy(Protocol):
     def start(self, shape: Any) -> Any:
         """Return what the kernel runs, before the first tuple."""
 
-    def learns_every(self, shape: Any) -> int:
-        """Return after how many tuples the policy learns from the sample; 0: never."""
+    def learns_every(self, shape: Any, number: int) -> int:
+        """Return after how many tuples the policy learns, once ``number`` came; 0: never."""
 
     def feed(self, state: Any) -> Any:
         """Return the ``Feed`` that the sample writes for it."""
 
-    def learn(self, state: Any, memory: Any, watch: Any, arrivals: int) -> None:
+    def learn(self, state: Any, memory: Any, watch: Any) -> None:
         """Learn from the sample."""
 
 

@@ -39,6 +39,7 @@ _COLOURS = {
     "cumulative": "#f4a582",
     "s3fifo": "#80cdc1",
     "sieve": "#e6ab02",
+    "informed": "#7f0000",
     "largest": "#555555",
     "auto": "#d55e00",
     "drop": "#999999",

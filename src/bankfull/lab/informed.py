@@ -53,8 +53,9 @@ def informed(workload: Workload, lags: Lags, budget: int) -> tuple[int, float]:
         while paid < len(payments) and payments.times[paid] < now:
             order = row_of[int(payments.columns["k"][paid])]
             if order in stored:
-                results += 1
-                importance += 1.0 if worth is None else float(worth[order])
+                if payments.times[paid] >= workload.since:
+                    results += 1
+                    importance += 1.0 if worth is None else float(worth[order])
                 stored.discard(order)
             paid += 1
         stored = {one for one in stored if now - orders.times[one] <= WINDOW}

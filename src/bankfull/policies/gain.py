@@ -38,14 +38,20 @@ from bankfull.policies.mixture import (
     prepare,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
-from bankfull.policies.returns import index_at, look_at_sample, slice_at, tabulate_returns
+from bankfull.policies.returns import (
+    index_at,
+    look_at_sample,
+    slice_at,
+    tabulate_returns,
+    worth_waiting,
+)
 from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulate_worth
 
 #: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
 #: how many that share a key are passed on the way to the oldest of them.
 _AGAIN, _MOST, _ALONG = 8, 8, 64
-#: What it counts to have waited, where there is nothing to be expected: less than anything else.
-_WAITED = 1e-300
+#: Tuples between the first tables; later it is a 32nd (2 to the 5th) of the next power of two.
+_SOONEST, _PART = 8, 5
 #: The notes of a tuple: the class of its importance, the partners it has had, and the number of
 #: the arrival that was the last of them.
 _CLASS, _HAD, _LAST = 0, 1, 2
@@ -66,7 +72,7 @@ class GainState(NamedTuple):
     ``sampled``: they come from the sample. ``once[s]``: a tuple of the stream has one partner at
     most; ``ends[s]``: the slices that its window has; ``begins`` and ``widths`` of the slices;
     ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
-    last look, and how many there were.
+    last look, how many there were, and how many tuples had come by then.
 
     ``every``: after so many tuples tables are made. ``period``: tuples since then, the time that
     ``factors`` hold for, and how many keys and items came by then. ``cursor``: the stream and slot
@@ -125,7 +131,7 @@ class Gain(Policy):
     are bounded: keys that nobody stored holds are forgotten, the rarest first. Priorities are
     corrected lazily: when a tuple comes up for eviction, and a few with every arrival, by a
     cursor that visits the stored tuples in turn. Tables are made anew every ``period`` tuples, with
-    larger budgets less often.
+    larger budgets less often, at first every eight.
 
     Reference: none; the mixture follows the notes in the project's own experiment.
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.
@@ -171,7 +177,7 @@ class Gain(Policy):
             np.array(ends, np.int64),
             np.cumsum(widths()) - widths(),
             widths(),
-            np.zeros(2),
+            np.zeros(3),
             np.array([0.0, np.inf, 0.0]),
             np.array([0, NONE]),
             np.zeros(ESTIMATORS),
@@ -181,22 +187,23 @@ class Gain(Policy):
             np.zeros((3, PARTNERS)),
         )
 
-    def learns_every(self, shape: Shape) -> int:
-        """Return after how many tuples the sample is looked at."""
+    def learns_every(self, shape: Shape, number: int) -> int:
+        """Return after how many tuples the sample is looked at: often while little is known."""
         if not shape.sampled:
             return 0
-        return min(max(int(self.period), 1 << shape.tuples.bit_length() >> 1), RING)
+        most = min(max(int(self.period), 1 << shape.tuples.bit_length() >> 1), RING)
+        return min(most, max(_SOONEST, 1 << number.bit_length() >> _PART))
 
     def feed(self, state: GainState) -> Feed:
         """Return where the sample's meetings are counted."""
         return Feed(state.scale, state.had, state.found, state.crowds)
 
-    def learn(self, state: GainState, memory: Memory, watch: Any, arrivals: int) -> None:
+    def learn(self, state: GainState, memory: Memory, watch: Any) -> None:
         """Learn from the sample what tuples still earn."""
         now = memory.now.time_now / state.scale
         if state.scale < 0.0:
             now = memory.now.seq_next / -state.scale
-        look_at_sample(state, memory, watch, now, arrivals)
+        look_at_sample(state, memory, watch, now)
 
 
 @inlined
@@ -240,7 +247,8 @@ def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
     memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
     if expected == 0.0:
         # The others have brought nothing yet; what comes first may be for who waited longest.
-        memory.slots[slot].priority = _WAITED * (memory.now.time_now - memory.slots[slot].time)
+        importance = int(memory.slots[slot].notes[_CLASS])
+        memory.slots[slot].priority = worth_waiting(policy, memory, slot, importance)
     return expected
 
 
@@ -391,4 +399,4 @@ def _go_round(policy: GainState, memory: Memory, now: float) -> None:
         for s in range(memory.streams.shape[0]):
             tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
         if not policy.sampled:
-            tabulate_returns(policy, policy.every)
+            tabulate_returns(policy, float(policy.every))

@@ -66,16 +66,16 @@ class Policy:
         """Return a named tuple of parameters and arrays, as it is before the first tuple."""
         raise NotImplementedError
 
-    def learns_every(self, shape: Shape) -> int:
-        """Return after how many tuples :meth:`learn` is called; 0: never."""
+    def learns_every(self, shape: Shape, number: int) -> int:
+        """Return after how many tuples :meth:`learn` is called, once ``number`` came; 0: never."""
         return 0
 
     def feed(self, state: Any) -> Any:
         """Return the ``Feed`` (``kernels/recall/feed.py``) that the sample writes for it."""
         return None
 
-    def learn(self, state: Any, memory: Any, watch: Any, arrivals: int) -> None:
-        """Learn from the sample kept aside; so many tuples came since the last time."""
+    def learn(self, state: Any, memory: Any, watch: Any) -> None:
+        """Learn from the sample kept aside."""
 
     def keep(self) -> Keep:
         """Return the policy as part of a query."""

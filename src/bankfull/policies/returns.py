@@ -19,7 +19,7 @@ from typing import Any
 from bankfull.kernels.bounded.keys import find_key
 from bankfull.kernels.bounded.memory import Memory, has_left
 from bankfull.kernels.compiler import inlined, inner, kernel
-from bankfull.kernels.recall.feed import PARTNERS, slice_of
+from bankfull.kernels.recall.feed import FINE, PARTNERS, slice_of
 from bankfull.kernels.recall.sample import Watch
 from bankfull.policies.mixture import chance_of, prepare
 
@@ -28,6 +28,8 @@ from bankfull.policies.mixture import chance_of, prepare
 _BELIEF = 8.0
 #: The index of an age is that of the next older one, if that is wrong by no more than this factor.
 _SLACK = 2.0 ** (1 / 16)
+#: What it counts to have waited, where there is nothing to be expected: less than anything else.
+_WAITED = 1e-300
 #: Tuples of the sample that are looked at each time, at most.
 _LOOKS = 512
 #: The half of all that a table was made from is forgotten in about 34 times so many tuples.
@@ -52,6 +54,21 @@ def index_at(policy: Any, memory: Memory, slot: int, had: int) -> float:
 
 
 @inlined
+def worth_waiting(policy: Any, memory: Memory, slot: int, importance: int) -> float:
+    """Return what a tuple of a class of importance counts while nothing is to be expected.
+
+    It is more the longer the tuple has waited, up to twice as much at the end of its window, and
+    the more a result would be worth.
+    """
+    waited = (memory.now.time_now - memory.slots[slot].time) / max(policy.scale, 1.0)
+    worth = 0.0
+    for o in range(memory.streams.shape[0]):
+        if o != memory.slots[slot].stream:
+            worth += policy.worth[o, importance]
+    return _WAITED * (1.0 + waited) * worth  # type: ignore[no-any-return]
+
+
+@inlined
 def slice_at(policy: Any, memory: Memory, slot: int) -> int:
     """Return the slice of a stored tuple's age."""
     lived = memory.now.time_now - memory.slots[slot].time
@@ -59,13 +76,14 @@ def slice_at(policy: Any, memory: Memory, slot: int) -> int:
 
 
 @kernel
-def look_at_sample(policy: Any, memory: Memory, watch: Watch, now: float, arrivals: int) -> None:
+def look_at_sample(policy: Any, memory: Memory, watch: Watch, now: float) -> None:
     """Note in which states the tuples of the sample are, and what is expected of them; tabulate.
 
-    ``arrivals`` is how many tuples came since the last look. Of a large sample every other tuple,
-    or fewer, is looked at, in turn.
+    Of a large sample every other tuple, or fewer, is looked at, in turn.
     """
     prepare(policy, memory, now)
+    arrivals = memory.now.seq_next - policy.clock[2]
+    policy.clock[2] = memory.now.seq_next
     passed = now - policy.clock[0] if policy.clock[1] > 0.0 else 0.0
     policy.clock[0] = now
     policy.clock[1] += 1.0
@@ -115,7 +133,7 @@ def _ratio(found: float, expected: float, like: float, belief: float) -> float:
 
 
 @inner
-def tabulate_returns(policy: Any, arrivals: int) -> None:
+def tabulate_returns(policy: Any, arrivals: float) -> None:
     """Make the index of every state, and forget some of what it is made from.
 
     ``arrivals`` is how many tuples came since the last time. Streams are believed to be like all of
@@ -132,7 +150,7 @@ def tabulate_returns(policy: Any, arrivals: int) -> None:
 
 
 @inlined
-def _tabulate(policy: Any, s: int, arrivals: int, overall: float) -> None:
+def _tabulate(policy: Any, s: int, arrivals: float, overall: float) -> None:
     """Make the index of every state of a stream; ``overall``: found over expected of them all."""
     found, looked, index, rates = policy.found[s], policy.looked[s], policy.indices[s], policy.rates
     end, once = policy.ends[s], policy.once[s] > 0
@@ -155,7 +173,11 @@ def _tabulate(policy: Any, s: int, arrivals: int, overall: float) -> None:
             some_found += found[age, had]
         like = _ratio(some_found, some_expected, usual, belief)
         for age in range(end):
-            rates[age, had] = _ratio(found[age, had], looked[age, had, 1], like, belief)
+            near, twin = like, age ^ 1
+            if age >= FINE and twin < end:
+                both = looked[age, had, 1] + looked[twin, had, 1]
+                near = _ratio(found[age, had] + found[twin, had], both, like, belief)
+            rates[age, had] = _ratio(found[age, had], looked[age, had, 1], near, belief)
             if once and had > 0:
                 rates[age, had] = 0.0
     for had in range(PARTNERS):

@@ -57,8 +57,6 @@ class BoundedJoin(Stage):
         self.bagger = Bagger(plan)
         self.slots = Slots(plan, self.bagger)
         self.policy = self.shed.policy.start(self.shed.shape)
-        #: After how many tuples the policy learns from the sample; 0: never.
-        self.learns_every = self.shed.policy.learns_every(self.shed.shape)
         #: What of the budget is used.
         self.limit = Limit(plan, self.slots, self.policy)
         self.exact = [
@@ -196,8 +194,8 @@ class BoundedJoin(Stage):
             size = min(size, PERIOD - number % PERIOD)
         if self.shed.recall is not None:
             size = min(size, recall.PERIOD - number % recall.PERIOD)
-        if self.learns_every:
-            size = min(size, self.learns_every - number % self.learns_every)
+        if every := self._learns_every(number):
+            size = min(size, every - number % every)
         if self.limit.shares is not None:
             times = self.work.arrivals.times[start : start + size]
             size = int(np.searchsorted(times, self.limit.share_until[0]))
@@ -224,7 +222,7 @@ class BoundedJoin(Stage):
         self.watch = recall.with_room(self.watch, room, largest, self.bagger.weighted)
         first = int(memory.now.seq_next) - (stop - start)
         slots = len(self.watch.kept)
-        feed = self.shed.policy.feed(self.policy) if self.learns_every else no_feed()
+        feed = self.shed.policy.feed(self.policy) if self._learns_every(first) else no_feed()
         watch_join(
             self.watch, room, self.work.arrivals, self.work.bags, start, stop, found, count, first,
             memory.streams, memory.joins, self.rules.combine, self.rules.seed, self.guessed,
@@ -233,9 +231,14 @@ class BoundedJoin(Stage):
 
     def _learn(self) -> None:
         """Have the policy learn from the sample, at fixed places of the input."""
-        every = self.learns_every
-        if every and self.watch is not None and int(self.memory.now.seq_next) % every == 0:
-            self.shed.policy.learn(self.policy, self.memory, self.watch, every)
+        number = int(self.memory.now.seq_next)
+        every = self._learns_every(number - 1)
+        if every and self.watch is not None and number % every == 0:
+            self.shed.policy.learn(self.policy, self.memory, self.watch)
+
+    def _learns_every(self, number: int) -> int:
+        """Return how many tuples are between two places to learn at, once so many have come."""
+        return self.shed.policy.learns_every(self.shed.shape, number)
 
     @property
     def watched(self) -> Watched | None:

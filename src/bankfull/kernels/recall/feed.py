@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from bankfull.kernels.compiler import Float64, Records, inlined
 from bankfull.kernels.passing import by_address
 
-#: Slices of the window: eight of a 128th, six of a 32nd, twelve of a sixteenth.
-AGES = 26
+#: Slices of the window: eight of a 128th, thirty of a 32nd. From ``FINE`` on they come in pairs,
+#: and are believed to be like the pair until there is evidence that they are not.
+AGES, FINE = 38, 14
 #: Classes of partners had: none, one, more.
 PARTNERS = 3
 #: How many arrivals ``Feed.had`` remembers: as many as are processed at a time, at most.
@@ -48,7 +49,7 @@ def no_feed() -> Feed:
 
 def widths() -> Float64:
     """Return how long the slices are, in windows."""
-    return np.repeat([1 / 128, 1 / 32, 1 / 16], [8, 6, 12])
+    return np.repeat([1 / 128, 1 / 32], [8, 30])
 
 
 @inlined
@@ -56,9 +57,7 @@ def slice_of(age: float) -> int:
     """Return the slice of an age in windows."""
     if age < 0.0625:
         return max(int(age * 128.0), 0)
-    if age < 0.25:
-        return 8 + int((age - 0.0625) * 32.0)
-    return 14 + min(int((age - 0.25) * 16.0), 11)
+    return 8 + min(int((age - 0.0625) * 32.0), 29)
 
 
 @inlined

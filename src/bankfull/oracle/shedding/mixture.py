@@ -11,10 +11,10 @@ from bankfull.oracle.shedding.aside import Aside
 from bankfull.oracle.shedding.memory import Arrival, Memory
 from bankfull.oracle.shedding.policy import Policy, Standing
 from bankfull.oracle.shedding.returns import Returns, tabulate
+from bankfull.oracle.shedding.worth import CLASSES, class_if_any, middle
 
 #: Half-lives of counts, in windows.
 LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
-CLASSES = 256
 LOOKS, MOST, ALONG = 8, 8, 64
 
 #: What is predicted: the key of the next tuple of a stream, in a join.
@@ -39,7 +39,8 @@ class Gain(Policy):
     (mean importance of a result with a tuple of o). Importance is known by class, a quarter of a
     power of two wide; it is the tuple's own until the first tables.
 
-    While nothing has come that a tuple could be joined with, its priority is its age, but less than
+    While nothing has come that a tuple could be joined with, its priority is (1 + its age) x the
+    sum over all other streams of (mean importance of a result with a tuple of it), but less than
     that of anybody of whom something is expected.
 
     All that is divided by what the tuple takes of the budget: its size, and its part of each of its
@@ -68,7 +69,8 @@ class Gain(Policy):
     each for an eighth of them. ``once`` names streams whose tuples have one partner at most.
 
     Tables are made after every ``period`` tuples; with a sample, no more often than the budget
-    comes, rounded down to a power of two, but at least once in 1,024. The counts behind them keep
+    comes, rounded down to a power of two, but at least once in 1,024; and while fewer than 2 to the
+    k-th have come, whenever a 32nd of that has, eight tuples at least. The counts behind them keep
     0.98 of themselves for every 128 tuples, the importance that was seen every period.
     """
 
@@ -93,7 +95,7 @@ class Gain(Policy):
         self.seen: dict[int, dict[int | None, float]] = defaultdict(lambda: defaultdict(float))
         self.worth: dict[tuple[int, int | None], float] = {}
         self.hand: tuple[int, int | None] = (0, None)
-        self.turns = 0
+        self.turns = self.turns_looked = 0
         self.searched = 0
         self.known: dict[tuple[int, int, int], list[float]] = {}
 
@@ -114,7 +116,7 @@ class Gain(Policy):
         for number, key in of:
             self._learn(number, x.stream, key, memory)
             self.times[number, x.stream, key].append(self._now(memory))
-            self.seen[x.stream][_class(x)] += 1
+            self.seen[x.stream][class_if_any(x)] += 1
             self.known = {}
 
     def matched(self, u: Arrival, memory: Memory) -> None:
@@ -200,25 +202,33 @@ class Gain(Policy):
             self.returns[u.stream].meet(self._age(u, memory), one.had, x.seq)
             one.had += 1
         aside.keep(x, self.came[x.seq], memory)
-        if self.turns % self.every:
+        most = 2 ** math.ceil(math.log2(self.turns))  # so many have come at most, not long ago half
+        if self.turns % min(self.every, max(8, most // 32)):
             return
-        now = self._now(memory)
+        now, came = self._now(memory), self.turns - self.turns_looked
+        self.turns_looked = self.turns
         time = 0.0 if self.looked is None else now - self.looked
         self.looked = now
         for one in aside.kept:
             u = one.tuple
             if not memory.expired(u, settled=True):
-                expected = self.every * sum(self._chances(u, memory).values())
+                expected = came * sum(self._chances(u, memory).values())
                 self.returns[u.stream].look(self._age(u, memory), one.had, time, expected)
-        tabulate(list(self.returns.values()), self.every)
+        tabulate(list(self.returns.values()), came)
 
     # ------------------------------------------------------------------------------ the notes
 
     def _note(self, u: Arrival, memory: Memory) -> None:
         index = self.returns[u.stream].at(self._age(u, memory), self.had[u.seq])
         earns = self._earns(u, memory)
-        waited = 1e-300 * memory.age(u)
-        self.notes[u.seq] = earns * index / memory.share(u) if earns > 0 else waited
+        if earns > 0:
+            self.notes[u.seq] = earns * index / memory.share(u)
+        else:
+            self.notes[u.seq] = (
+                1e-300
+                * (1 + memory.age(u) / (self._window(memory) or 1))
+                * sum(self._worth_with(o, u) for o in self._streams(memory) if o != u.stream)
+            )
 
     def _older(self, x: Arrival, memory: Memory) -> list[list[Arrival]]:
         """Return, for each join, older tuples of the same stream and key, if any, newest first."""
@@ -303,10 +313,13 @@ class Gain(Policy):
 
     def _earns(self, u: Arrival, memory: Memory) -> float:
         """Return the importance that a tuple is expected to earn with the next arrival."""
-        own = _class(u)
-        alone = 1.0 if own is None else middle(own)
         chances = self._chances(u, memory)
-        return sum(one * self.worth.get((o, own), alone) for (_, o), one in chances.items())
+        return sum(one * self._worth_with(o, u) for (_, o), one in chances.items())
+
+    def _worth_with(self, o: int, u: Arrival) -> float:
+        """Return what a result with stream o is worth to a tuple, on average."""
+        own = class_if_any(u)
+        return self.worth.get((o, own), 1.0 if own is None else middle(own))
 
     def _chances(self, u: Arrival, memory: Memory) -> dict[Where, float]:
         """Return the chances that the next arrival is a partner, by join and stream."""
@@ -379,21 +392,3 @@ class Gain(Policy):
 
     def _streams(self, memory: Memory) -> list[int]:
         return sorted({s for join in memory.joins for s in join.streams})
-
-
-def _class(x: Arrival) -> int | None:
-    return class_of(x.importance) if x.weighed else None
-
-
-def class_of(importance: float) -> int:
-    """Return the class of an importance, 96 for one.
-
-    >>> [class_of(value) for value in (1.0, 1.1, 1.2, 2.0)]
-    [96, 96, 97, 100]
-    """
-    return min(max(int(4 * math.log2(importance) + 96), 0), CLASSES - 1)
-
-
-def middle(importance: int) -> float:
-    """Return the importance in the middle of a class."""
-    return float(2 ** ((importance - 96 + 0.5) / 4))

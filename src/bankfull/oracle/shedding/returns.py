@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 #: Lengths of the slices of a window, in windows.
-WIDTHS = [1 / 128] * 8 + [1 / 32] * 6 + [1 / 16] * 12
+WIDTHS = [1 / 128] * 8 + [1 / 32] * 30
 BEGINS = [sum(WIDTHS[:n]) for n in range(len(WIDTHS))]
+#: Slices from here on are pairs.
+PAIRS = 14
 #: Partners had: none, one, more.
 CLASSES = 3
 BELIEF = 8
@@ -20,7 +22,7 @@ def slice_of(age: float) -> int:
     """Return the slice that an age in windows is in; what is older than a window is in the last.
 
     >>> [slice_of(age) for age in (0.0, 0.0625, 0.25, 1.0)]
-    [0, 8, 14, 25]
+    [0, 8, 14, 37]
     """
     return max(n for n, begin in enumerate(BEGINS) if begin <= age)
 
@@ -42,7 +44,8 @@ class Returns:
     1/2) / (expected x belief + 1/2), to a power that is nearly 1 where much is known: k / (k + 8 x
     the mean number of meetings that a meeting's arrival had), k the larger of found and expected x
     belief. Of a stream what all streams have is believed (their sums and 1/2), of those with as
-    many partners what the stream has, of one state what those have.
+    many partners what the stream has; of two slices that are a pair (from a quarter of a window on,
+    two are a 16th) what those have, of one of them what the pair has; of any other what those have.
 
     The *index* of a state: a tuple in it is expected to meet ``base`` partners a window times the
     ratio of the state it is in. It stays until some age, or until it has more than so many
@@ -98,7 +101,10 @@ class Returns:
         for had in range(CLASSES):
             like = self._ratio([(age, had) for age in self.ages], usual)
             for age in self.ages:
-                known = 0.0 if self.once and had else self._ratio([(age, had)], like)
+                pair = [(age - age % 2, had), (age - age % 2 + 1, had)]
+                paired = age >= PAIRS and pair[1][0] in self.ages
+                near = self._ratio(pair, like) if paired else like
+                known = 0.0 if self.once and had else self._ratio([(age, had)], near)
                 self.ratio[age, had] = known
         for state in states:
             base = expected / time
