@@ -130,3 +130,19 @@ def test_importing_bankfull_is_light() -> None:
     code = f"import bankfull, sys; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_comparisons_count_that_were_made_before_a_tuple_with_many_results() -> None:
+    """The first tuple finds nothing, the second more than there is room for in a small step."""
+    many = pa.table({"t": [0] * 3000, "k": [1] * 3000})
+    two = pa.table({"t": [1, 2], "k": [2, 1]})
+    tables = {"a": many, "b": two}
+    streams = [bf.stream(table, time="t", name=name) for name, table in tables.items()]
+    query = bf.join(*streams, on="k", within=10, search="scan").query
+    state = start(assemble(query, {name: table.schema for name, table in tables.items()}))
+    batches = {name: table.to_batches()[0] for name, table in tables.items()}
+    outcome = step(state, Batch(batches), Budget(output_rows=5))
+    while outcome.pending:
+        outcome = step(outcome.state, Batch(), Budget(output_rows=5))
+    [counts] = outcome.ledger.joins.values()
+    assert (counts.emitted, counts.compared) == (3000, 6000)

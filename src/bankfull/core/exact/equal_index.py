@@ -102,8 +102,9 @@ class EqualIndex:
             count, compared, full = join_many(
                 times, codes, links, clock, self.table, own, out, joined, numbers
             )
-        if full and count == 0:
-            return self._advance(part, 2 * room.joined.size)
+        if full and count == 0:  # tuples without results went before; the next needs more room
+            more = self._advance(part, 2 * room.joined.size)
+            return more._replace(compared=more.compared + int(compared))
         found = room.found(int(count), int(compared), full)
         return found if self.exact or count == 0 else self._verify(found)
 
