@@ -196,11 +196,13 @@ def test_odja_without_its_schedule_needs_no_more_for_longer_streams() -> None:
         ]
         problem = two(columns[0], columns[1], span=4, memory=(1, 1))
         assert len(problem.arrivals) == 2 * rows  # made before, so it is not counted
-        tracemalloc.start()
-        best = odja(problem, schedule=schedule)
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found, numbers(best)
+        found = []
+        for _ in range(2):  # other threads of this process allocate too, now and then
+            tracemalloc.start()
+            best = odja(problem, schedule=schedule)
+            found.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        return min(found), numbers(best)
 
     grown = {}
     for schedule in (False, True):
