@@ -25,7 +25,7 @@ from bankfull.kernels import hashing
 from bankfull.spec import digest
 
 _MAGIC = b"bankfull"
-_VERSION = 10
+_VERSION = 11
 _HEAD = struct.Struct("<8sI16sQ")
 
 
