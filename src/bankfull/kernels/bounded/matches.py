@@ -7,15 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.bounded.memory import (
-    NONE,
-    Memory,
-    listed,
-)
-from bankfull.kernels.compiler import Float64, Int64, inlined, inner
+from bankfull.kernels.bounded.memory import NONE, Memory, listed
+from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
 from bankfull.kernels.importance import worth_of
 from bankfull.kernels.passing import by_address
 from bankfull.kernels.predicates import has_stayed
+from bankfull.kernels.probes import chains
 
 
 @by_address
@@ -92,6 +89,48 @@ def write(
     out.importance[count] = worth_of(combine, total, product, low, high, weighed)
 
 
+class ListsOfKey(NamedTuple):
+    """The lists of one key in a join, for an arrival: ``row`` of its batch, of member ``own``."""
+
+    memory: Memory
+    join: int
+    key: int
+    own: int
+    t: int
+    row: int
+    importance: float
+    combine: int
+    out: Output
+
+
+@rule(chains.newest_candidate, ListsOfKey)
+def _newest(lists: ListsOfKey, j: int) -> Any:
+    return listed(lists.memory, lists.key, lists.memory.joins[lists.join].members[j])
+
+
+@rule(chains.older_candidate, ListsOfKey)
+def _older(lists: ListsOfKey, j: int, x: int) -> Any:
+    return lists.memory.links[x, lists.join].older
+
+
+@rule(chains.next_partner, ListsOfKey)
+def _next_partner(lists: ListsOfKey, j: int, x: int, compared: int) -> tuple[int, bool, int]:
+    while x >= 0:
+        compared += 1
+        if in_window(lists.memory, lists.join, j, x, lists.t):
+            return x, True, compared
+        x = lists.memory.links[x, lists.join].older
+    return x, False, compared
+
+
+@rule(chains.write_result, ListsOfKey)
+def _write(lists: ListsOfKey, j: int, x: int, count: int) -> None:
+    write(
+        lists.memory, lists.join, lists.own, lists.t, lists.row, lists.importance, lists.combine,
+        lists.out, count,
+    )  # fmt: skip
+
+
 @inner
 def search(
     memory: Memory, join: int, key: int, s: int, t: int, row: int, importance: float,
@@ -99,37 +138,12 @@ def search(
 ) -> tuple[int, int]:  # fmt: skip
     """Find one stored partner from every other stream of a join, newest first.
 
-    Walks the lists like an odometer. Returns the number of results, or -1 without room, and the
-    comparisons made.
+    Returns the number of results, or -1 without room, and the comparisons made.
     """
-    about, at = memory.joins[join], out.at
-    width, own = about.width, place_of(memory, join, s)
-    compared = 0
-    j = 1 if own == 0 else 0
-    at[j] = listed(memory, key, about.members[j])
-    while True:
-        x = at[j]
-        while x >= 0:
-            compared += 1
-            if in_window(memory, join, j, x, t):
-                break
-            x = memory.links[x, join].older
-        at[j] = x
-        if x >= 0:
-            deeper = j + 1 + (j + 1 == own)
-            if deeper < width:
-                j = deeper
-                at[j] = listed(memory, key, about.members[j])
-                continue
-            if count == out.times.size:
-                return -1, compared
-            write(memory, join, own, t, row, importance, combine, out, count)
-            count += 1
-        else:
-            j = j - 1 - (j - 1 == own)
-            if j < 0:
-                return count, compared
-        at[j] = memory.links[at[j], join].older
+    own = place_of(memory, join, s)
+    lists = ListsOfKey(memory, join, key, own, t, row, importance, combine, out)
+    width, most = memory.joins[join].width, out.times.size
+    return chains.find_all(lists, out.at, own, width, count, most)  # type: ignore[no-any-return]
 
 
 @inlined

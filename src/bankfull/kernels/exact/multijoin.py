@@ -5,12 +5,12 @@ Like ``equijoin.py``, over the same chains and with the same search.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, inlined, kernel
+from bankfull.kernels.compiler import Int64, inlined, kernel, rule
 from bankfull.kernels.exact.chains import (
     UNKEYED,
     Keyed,
@@ -24,6 +24,7 @@ from bankfull.kernels.exact.chains import (
 )
 from bankfull.kernels.exact.equality import next_partner, write
 from bankfull.kernels.exact.merge import UNBOUNDED, Clock, next_stream, raise_low
+from bankfull.kernels.probes import chains as probe
 from bankfull.kernels.probes.selection import Everything
 
 #: Tuples of a stream whose buckets are read ahead of their turn.
@@ -41,6 +42,68 @@ def _last_time(times: tuple[Int64, ...], clock: Clock, s: int) -> int:
     return last
 
 
+class ChainsOfBucket(NamedTuple):
+    """The chains of all streams, for an arrival of stream ``s``: its time and the code of its key.
+
+    Members must lie within their own window of the latest member, which makes every pair fit
+    (ARCHITECTURE.md). Of the members chosen before that of stream j so much is known:
+    ``latest[j]``, their largest time, and how long after it all their windows still reach,
+    ``ahead[j]``. What does not fit with all of them is not followed further. ``first[j]`` is the
+    newest partner of the arrival itself.
+    """
+
+    times: tuple[Int64, ...]
+    codes: tuple[NDArray[np.uint64], ...]
+    links: tuple[Int64, ...]
+    clock: Clock
+    scan: bool
+    code: np.uint64
+    room: Int64
+    out: Int64
+    joined: Int64
+
+
+#: Rows of the room for one arrival: its members, and what ``ChainsOfBucket`` says.
+_AT, _LATEST, _AHEAD, _FIRST, _FETCHED, _READ = range(6)
+
+
+@rule(probe.newest_candidate, ChainsOfBucket)
+def _newest(chains: ChainsOfBucket, j: int) -> Any:
+    return chains.room[_FIRST, j]
+
+
+@rule(probe.older_candidate, ChainsOfBucket)
+def _older(chains: ChainsOfBucket, j: int, x: int) -> Any:
+    return older(chains.links[j], x - chains.clock.base[j], x, chains.scan)
+
+
+@rule(probe.next_partner, ChainsOfBucket)
+def _next_partner(chains: ChainsOfBucket, j: int, x: int, compared: int) -> tuple[int, bool, int]:
+    clock, room = chains.clock, chains.room
+    return next_partner(
+        Everything(0), room[_LATEST, j], chains.code, room[_AHEAD, j],
+        Keyed(chains.times[j], chains.codes[j], chains.links[j]), clock.base[j], clock.low[j],
+        clock.span[j], x, chains.scan, compared,
+    )  # fmt: skip
+
+
+@rule(probe.choose, ChainsOfBucket)
+def _choose(chains: ChainsOfBucket, j: int, x: int, deeper: int) -> None:
+    room = chains.room
+    later = chains.times[j][x - chains.clock.base[j]] - room[_LATEST, j]
+    room[_LATEST, deeper] = room[_LATEST, j] + max(later, 0)
+    room[_AHEAD, deeper] = min(
+        room[_AHEAD, j] - max(later, 0), chains.clock.span[j] + min(later, 0)
+    )
+
+
+@rule(probe.write_result, ChainsOfBucket)
+def _write(chains: ChainsOfBucket, j: int, x: int, count: int) -> None:
+    t = chains.times[j][x - chains.clock.base[j]]
+    latest = max(t, chains.room[_LATEST, j])
+    write(chains.room[_AT], latest, chains.out, chains.joined, count)
+
+
 @inlined
 def _combinations(
     times: tuple[Int64, ...], codes: tuple[NDArray[np.uint64], ...], links: tuple[Int64, ...],
@@ -49,56 +112,25 @@ def _combinations(
 ) -> tuple[int, int]:  # fmt: skip
     """Find one partner from every other stream, for tuple ``own`` of stream ``s``.
 
-    Without a partner in every stream there is no result, which ends most searches early. Then walks
-    the chains like an odometer, from the newest partners, ``first[j]``, on; ``at[j]`` is where it
-    stands in stream j. Members must lie within their own window of the latest member, which makes
-    every pair fit (ARCHITECTURE.md). Of the members chosen before that of stream j so much is
-    known: ``latest[j]``, their largest time, and how long after it all their windows still reach,
-    ``ahead[j]``. What does not fit with all of them is not followed further.
+    Without a partner in every stream there is no result, which ends most searches early.
     """
-    at, latest, ahead, first = room[0], room[1], room[2], room[3]
     streams = len(times)
-    at[s] = own
-    compared = 0
+    looked = 0
     for k in range(streams):
         if k != s:
-            x, found, compared = next_partner(
+            x, found, looked = next_partner(
                 Everything(0), t, code, clock.span[s], Keyed(times[k], codes[k], links[k]),
                 clock.base[k], clock.low[k], clock.span[k],
-                newest(table, bucket + k, clock.cursor[k]), table.scan, compared,
+                newest(table, bucket + k, clock.cursor[k]), table.scan, looked,
             )  # fmt: skip
             if not found:
-                return count, compared
-            first[k] = x
+                return count, looked
+            room[_FIRST, k] = x
     j = 1 if s == 0 else 0
-    latest[j], ahead[j] = t, clock.span[s]
-    x = first[j]
-    while True:
-        span = clock.span[j]
-        x, found, compared = next_partner(
-            Everything(0), latest[j], code, ahead[j], Keyed(times[j], codes[j], links[j]),
-            clock.base[j], clock.low[j], span, x, table.scan, compared,
-        )  # fmt: skip
-        at[j] = x
-        if found:
-            later = times[j][x - clock.base[j]] - latest[j]
-            reached = latest[j] + max(later, 0)
-            deeper = j + 1 + (j + 1 == s)
-            if deeper < streams:
-                latest[deeper] = reached
-                ahead[deeper] = min(ahead[j] - max(later, 0), span + min(later, 0))
-                j = deeper
-                x = first[j]
-                continue
-            if count == joined.size:
-                return -1, compared
-            write(at, reached, out, joined, count)
-            count += 1
-        else:
-            j = j - 1 - (j - 1 == s)
-            if j < 0:
-                return count, compared
-        x = older(links[j], at[j] - clock.base[j], at[j], table.scan)
+    room[_AT, s], room[_LATEST, j], room[_AHEAD, j] = own, t, clock.span[s]
+    chains = ChainsOfBucket(times, codes, links, clock, table.scan, code, room, out, joined)
+    count, compared = probe.find_all(chains, room[_AT], s, streams, count, joined.size)
+    return count, looked + compared
 
 
 @inlined
@@ -158,7 +190,7 @@ def join_many(
 ) -> tuple[int, int, bool]:  # fmt: skip
     """Like ``equijoin.join_pairs`` for three and more streams; ``room`` is six numbers each."""
     streams = len(times)
-    fetched = room[4]
+    fetched = room[_FETCHED]
     for j in range(streams):
         fetched[j] = clock.cursor[j]
     count = 0
@@ -178,7 +210,9 @@ def join_many(
             if own >= fetched[s]:
                 fetched[s] = min(end, own + AHEAD)
                 if not table.scan:
-                    room[5, s] ^= _read_ahead(times, codes, links, clock, table, s, own, fetched[s])
+                    room[_READ, s] ^= _read_ahead(
+                        times, codes, links, clock, table, s, own, fetched[s]
+                    )
             code = own_codes[i]
             bucket = bucket_of(code, table.shift)
             if own_links[i] != UNKEYED and is_own(bucket, table, part):
