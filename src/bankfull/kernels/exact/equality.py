@@ -25,12 +25,12 @@ from bankfull.kernels.probes.selection import (
     SEARCHED,
     STEPS,
     Selection,
-    basic_window,
     begin,
     note,
     oldest_selected,
+    piece,
+    pieces,
 )
-from bankfull.kernels.probes.selection import part as selected_part
 
 
 @hook
@@ -169,20 +169,9 @@ def _compare_selected(
     state = selection.state
     if not scan:
         state[FLOOR] = oldest_selected(selection, j, z, end)
-    if whole:
-        parts = selection.edges.shape[1]
-    elif scan:
-        parts = selection.counts[j, z] + 1
-    else:
-        parts = 1
     compared = 0
-    for k in range(parts):
-        if whole:
-            first, last = basic_window(selection, j, k, end)
-        elif scan:
-            first, last = selected_part(selection, j, z, k, end)
-        else:
-            first, last = oldest_selected(selection, j, z, end), end
+    for k in range(pieces(selection, j, z, not scan)):
+        first, last = piece(selection, j, z, k, end, not scan)
         first = max(first, low)
         if first >= last:
             continue

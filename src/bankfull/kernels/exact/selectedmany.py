@@ -23,11 +23,11 @@ from bankfull.kernels.probes.selection import (
     STEPS,
     WHOLE,
     Selection,
-    basic_window,
     first_open,
     is_dropped,
     oldest_selected,
-    part,
+    piece,
+    pieces,
 )
 from bankfull.kernels.probes.several import (
     Partners,
@@ -59,19 +59,9 @@ def _search(
     end, low, base = clock.cursor[j], clock.low[j], clock.base[j]
     last_window = selection.edges.shape[1] - 1
     state[FLOOR] = ANY if scan else oldest_selected(selection, d, z, end)
-    parts = 1
-    if state[WHOLE]:
-        parts = last_window + 1
-    elif scan:
-        parts = selection.counts[d, z] + 1
     looked = 0
-    for k in range(parts):
-        if state[WHOLE]:
-            first, last = basic_window(selection, d, k, end)
-        elif scan:
-            first, last = part(selection, d, z, k, end)
-        else:
-            first, last = oldest_selected(selection, d, z, end), end
+    for k in range(pieces(selection, d, z, not scan)):
+        first, last = piece(selection, d, z, k, end, not scan)
         first = max(first, low)
         if first >= last:
             continue

@@ -39,12 +39,12 @@ from bankfull.kernels.probes.selection import (
     SEARCHED,
     STEPS,
     Selection,
-    basic_window,
     begin,
     is_dropped,
     miss_all,
     note,
-    part,
+    piece,
+    pieces,
     selected_share,
     settle,
 )
@@ -142,13 +142,10 @@ def _compare_selected(
     base, low, cursor = clock.base[j], clock.low[j], clock.cursor[j]
     whole = begin(selection, s, i, seq, True)
     state = selection.state
-    parts = selection.edges.shape[1] if whole else selection.counts[j, z] + 1
+    parts = pieces(selection, j, z, False)
     total, compared = 0, 0
     for k in range(parts):
-        if whole:
-            first, last = basic_window(selection, j, k, cursor)
-        else:
-            first, last = part(selection, j, z, k, cursor)
+        first, last = piece(selection, j, z, k, cursor, False)
         first = max(first, low)
         if first >= last:
             continue

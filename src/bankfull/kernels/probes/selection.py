@@ -176,6 +176,30 @@ def basic_window(selection: Selection, j: int, a: int, cursor: int) -> tuple[int
 
 
 @inlined
+def pieces(selection: Selection, j: int, z: int, chained: bool) -> Any:
+    """Return in how many pieces the present tuple, of class z, searches window j.
+
+    A chain cannot be entered half-way: it is followed in one piece, but by the sample, for whom
+    every basic window is a piece.
+    """
+    if selection.state[WHOLE]:
+        return selection.edges.shape[1]
+    return 1 if chained else selection.counts[j, z] + 1
+
+
+@inlined
+def piece(
+    selection: Selection, j: int, z: int, k: int, cursor: int, chained: bool
+) -> tuple[int, int]:
+    """Return the k-th piece of window j that the present tuple searches, newest first."""
+    if selection.state[WHOLE]:
+        return basic_window(selection, j, k, cursor)
+    if chained:
+        return oldest_selected(selection, j, z, cursor), cursor
+    return part(selection, j, z, k, cursor)
+
+
+@inlined
 def forget(selection: Any) -> None:
     """Set back what was noted of the tuple before."""
     for what in range(selection.now.shape[0]):
