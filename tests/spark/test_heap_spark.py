@@ -12,12 +12,13 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
-from spark_large import EVERY, ROWS_A_FILE, write_large
+from spark_large import EVERY, LARGE, ROWS_A_FILE, write_large
 from spark_processes import Job, end, members, until, workers
-from spark_runs import Runner
+from spark_runs import Runner, joined
 from spark_sinks import committed
 
 #: Spark wants 450 MB unless it is told to set less aside for itself.
@@ -66,15 +67,23 @@ def _hang(job: Job) -> None:
 @pytest.mark.parametrize(
     ("files", "heap"), [(8, "256m"), pytest.param(15, "1g", marks=pytest.mark.soak)]
 )
-def test_a_large_state_restarts_in_a_small_heap(files: int, heap: str, tmp_path: Path) -> None:
-    """Stored by one driver, read back by others, with a heap that could not hold it."""
+def test_a_large_state_restarts_in_a_small_heap(
+    files: int, heap: str, spark: Any, tmp_path: Path
+) -> None:
+    """Stored by the session of all tests, read back by others whose heap could not hold it.
+
+    For long, it is also stored with such a heap, which takes another driver.
+    """
     write_large(tmp_path / "input", files)
-    job, run = Job(tmp_path), Runner(None, tmp_path)
+    job, run, case = Job(tmp_path), Runner(spark, tmp_path), LARGE["large"]
     job.describe(
         "large", 1, "local[2,1]", **{"spark.driver.memory": heap}, **SMALL_HEAP, **FEW_ROWS
     )
     run.show(files - 1)
-    job.finish()
+    if heap == "1g":
+        job.finish()
+    else:
+        run.drain(joined(case.query, run.frames(case), 1))
     run.show(files)
     _hang(job)
     job.finish()

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bankfull.runtime.spark.durable import check_header, identity
 from bankfull.runtime.spark.layout import Layout
+from bankfull.runtime.spark.stopping import told_briefly
 
 _FILE = "bankfull.json"
 _LOCATION = "checkpointLocation"
@@ -101,6 +102,10 @@ class Writer(DataStreamWriter):
         """Add options."""
         self._note(options)
         return super().options(**options)
+
+    def foreachBatch(self, func: Any) -> DataStreamWriter:  # noqa: N802 - Spark's name
+        """Have a function called for every micro-batch; it may be interrupted."""
+        return super().foreachBatch(told_briefly(func))
 
     def start(self, *given: Any, **options: Any) -> StreamingQuery:
         """Start the query, unless its checkpoint belongs to another one."""
