@@ -27,13 +27,15 @@ class Known(NamedTuple):
 
     ``arrivals[j, z]`` in a basic window of time, smoothed; ``learned[j, z, a]`` what the sample saw
     and ``tried[j, z, a]`` what others found, in fading sums; ``meant[j, z, a]`` the tuples that the
-    present choice means.
+    present choice means. Of the tuples that a basic window has when a plan is made the share
+    ``lasting[j, a]`` is there on average while it holds.
     """
 
     arrivals: Float64
     learned: Float64
     tried: Float64
     meant: Float64
+    lasting: Float64
     back: Int64
 
 
