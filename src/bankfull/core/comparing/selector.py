@@ -44,7 +44,8 @@ class Selector:
 
     #: Arrays that are kept by their own names.
     kept: ClassVar[tuple[str, ...]] = (
-        "arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unseen",
+        "arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unseen", "before",
+        "counted",
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +90,10 @@ class Selector:
         #: The tuples that the present choice means in every basic window, as many as are there on
         #: average.
         self.meant = np.zeros(shape)
+        #: Pairs that others were compared with under earlier plans of the same basic window, and
+        #: how many tuples these were; see :meth:`end_plan`.
+        self.before = np.zeros(shape)
+        self.counted = np.zeros((ways, self.kinds), np.int64)
         self._parts: tuple[Any, ...] = ()
 
     def learn(self, elapsed: int) -> None:
@@ -105,8 +110,23 @@ class Selector:
 
     def known(self) -> Known:
         """Return what was learned, for the kernels."""
-        there = self.lasting.share
-        return Known(self.arrivals, self.learned, self.tried, self.meant, there, self.ways.back)
+        return Known(
+            self.arrivals, self.learned, self.tried, self.meant, self.before, self.counted,
+            self.lasting.share, self.ways.back,
+        )  # fmt: skip
+
+    def end_plan(self) -> None:
+        """Count the pairs of the present plan, as another follows in the same basic window.
+
+        Tuples that came so far were compared with what this plan means and not the next one, which
+        finds hardly a tuple in the oldest basic window where little of the time is left.
+        """
+        others = self.tally.arrived - self.tally.sampled - self.counted
+        # From the last plan to now the current basic window has grown from the one to the other.
+        grown = (self.counted + self.tally.arrived).sum(axis=1)[self.ways.back] / 2.0
+        self.meant[:, :, 0] = self.choice[:, :, 0] * grown[:, None]
+        self.before += others[:, :, None] * self.meant
+        self.counted += others
 
     def _guess_unseen(self) -> None:
         """Count what tuples stand for that are of the sample and could not be compared.
