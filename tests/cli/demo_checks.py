@@ -24,6 +24,7 @@ def check_demo(told: dict[str, Any], kept: Path) -> None:
     for row in told["sample"]:
         assert row["flights_origin"] == row["weather_origin"]
     _check_burst(told["burst"])
+    _check_comparisons(told["comparisons"])
 
 
 def _pairs_within_an_hour() -> int:
@@ -69,3 +70,25 @@ def _check_burst(told: dict[str, Any]) -> None:
         estimate = one["recall"]
         assert estimate["low"] <= estimate["estimate"] <= estimate["high"]
     assert Path(told["picture"]).read_bytes()[:4] == b"\x89PNG"
+
+
+def _check_comparisons(told: dict[str, Any]) -> None:
+    """The third part: all pairs of both windows, then a tenth of them."""
+    from bankfull.cli import flights
+    from bankfull.cli.demo_compare import FIRST, LAST
+
+    tables = flights.flown(FIRST, LAST)
+    with duckdb.connect() as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        near = "FROM leaves a, lands b WHERE abs(epoch_us(a.at) - epoch_us(b.at)) <= 28800000000"
+        (pairs,) = connection.execute(f"SELECT count(*) {near}").fetchall()[0]
+        (exact,) = connection.execute(
+            f"SELECT count(*) {near} AND a.tailnum = b.tailnum"
+        ).fetchall()[0]
+    assert (told["exact_results"], told["exact_comparisons"]) == (exact, pairs)
+    drop, auto = told["ways"]["drop"], told["ways"]["auto"]
+    for one in (drop, auto):
+        assert 0 < one["comparisons"] <= pairs / 10 * 1.01
+        assert one["recall_true"] == round(one["results"] / exact, 4)
+    assert drop["results"] < auto["results"] < exact

@@ -70,6 +70,7 @@ def test_demo_for_people(engine: str, tmp_path: Path) -> None:
     assert "Nothing was lost: all 362,891 rows" in shown
     assert "minutes late on average" in shown
     assert "bankfull (gain)" in shown
+    assert "3. A TENTH OF THE COMPARISONS" in shown
     assert f"The picture: {picture}" in shown
     assert "What to try next: bankfull run --help" in shown
     steps = done.stderr.decode().splitlines()

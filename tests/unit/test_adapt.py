@@ -299,7 +299,9 @@ def learned_after(results: list[int], fade: float, least: float, elapsed: int = 
     """Return how many results are known after basic windows that had so many each."""
     cells = (2, 1, 3)
     learned, tried = np.zeros((*cells, 4)), np.zeros((*cells, 3))
-    known = Known(np.zeros((2, 1)), learned, tried, np.zeros(cells), np.array([1, 0]))
+    meant, before, there = np.zeros(cells), np.zeros(cells), np.ones((2, 3))
+    none, back = np.zeros((2, 1), np.int64), np.array([1, 0])
+    known = Known(np.zeros((2, 1)), learned, tried, meant, before, none, there, back)
     for found in results:
         tally = Tally(
             np.ones((2, 1), np.int64), np.ones((2, 1), np.int64), np.zeros((*cells, 4)),

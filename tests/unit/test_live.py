@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import bankfull as bf
+from bankfull.core import Batch, step
 from bankfull.core.exact.join import ExactJoin
 from bankfull.errors import BankfullError
 from bankfull.runtime.embedded.live import LiveSource, kept_up
@@ -98,6 +99,35 @@ def test_an_operator_that_falls_behind_compares_less_and_later_more_again() -> N
     for _ in range(40):
         state.hear(0.1)
     assert comparing.part[0] > 0.0
+
+
+def test_what_is_learned_does_not_depend_on_when_the_clock_tells() -> None:
+    """Every pair is a result, so of every basic window as many are learned as pairs.
+
+    An operator is told at the end of every basic window, when the oldest one is nearly empty.
+    """
+    table = pa.table({"t": range(400), "k": [1] * 400})
+    streams = [bf.stream(table, time="t", name=name) for name in "ab"]
+    joined = bf.join(
+        *streams, on="k", within=80, search="scan", basic_window=20,
+        overload=bf.shed(cpu=0.8, compare="rate"),
+    )  # fmt: skip
+    state = joined._state
+    for begin in range(0, 400, 20):
+        for rows in (table.slice(begin, 18), table.slice(begin + 18, 2)):
+            batch = rows.combine_chunks().to_batches()[0]
+            outcome = step(state, Batch({"a": batch, "b": batch}))
+            while outcome.pending:
+                outcome = step(outcome.state, Batch())
+            state = outcome.state
+            state.hear(0.98)
+    stage = state.stage(ExactJoin)
+    assert stage.comparing is not None
+    (selector,) = stage.comparing.selectors
+    pairs, found = selector.tried[..., 0].sum(axis=1), selector.tried[..., 1].sum(axis=1)
+    looked_at = pairs > 100.0
+    assert looked_at.sum() >= 8
+    assert found[looked_at] == pytest.approx(pairs[looked_at], rel=0.15)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ window is searched, and a basic window of it; the units of all joins compete. A 
 its window and its class have returned apart from each other, as there are too many units to learn
 each alone: worth a pair of the basic window, times how much better or worse than others the class
 did. Both are drawn towards the mean by as much as they are uncertain: a basic window with few
-results towards its neighbours, a class with few towards all classes. Where results are few it also
-remembers longer than a period: what was learned fades no faster than new results replace it.
+results towards its neighbours, a class with few towards all classes, or, if classes are told apart
+by size and by importance, towards what its size and its importance return apart from each other.
+Where results are few it also remembers longer than a period: what was learned fades no faster than
+new results replace it.
 
 So nothing has to be switched: where both directions pay, both are compared; where one does, it
 gets the comparisons; where the newest tuples pay most, they come first. Sets that are too small to
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from bankfull.adapt.blocks import blocks
 from bankfull.adapt.combined import Combined, combined
+from bankfull.core.comparing.classes import VALUES
 from bankfull.core.comparing.work import Float64, Work
 from bankfull.kernels.probes.selection import FOUND, PAIRS, STEPS, WORTH
 
@@ -80,9 +83,29 @@ def _by_place_and_class(pairs: Float64, amount: Float64, number: Float64) -> Flo
     place = (of + few * smooth) / (at + few)
     expected = (pairs * place[:, None, :]).sum(axis=2)
     prior = np.where(total > 0.0, _FEW * total / np.maximum(found, 1e-300), 1.0)
-    of_class = (amount.sum(axis=2) + prior) / (expected + prior)
+    of_class = _of_class(amount.sum(axis=2), expected, prior)
     product: Float64 = place[:, None, :] * of_class[:, :, None]
     return product
+
+
+def _of_class(amount: Float64, expected: Float64, prior: Float64) -> Float64:
+    """Return how much more than expected every class returns, drawn to 1 by a prior amount.
+
+    Classes by size and importance are drawn to what sets of their size return, times what tuples of
+    their importance do beyond that: there are many, and few results of each.
+    """
+    streams, kinds = amount.shape
+    if kinds % VALUES or kinds == VALUES:
+        better: Float64 = (amount + prior) / (expected + prior)
+        return better
+    shape, prior = (streams, -1, VALUES), prior[:, :, None]
+    amount, expected = amount.reshape(shape), expected.reshape(shape)
+    alike = np.ones_like(amount)
+    for across in (2, 1):
+        own = (expected * alike).sum(axis=across, keepdims=True)
+        alike = alike * (amount.sum(axis=across, keepdims=True) + prior) / (own + prior)
+    better = alike * (amount + prior) / (expected * alike + prior)
+    return better.reshape(streams, kinds)
 
 
 def _with_neighbours(values: Float64) -> Float64:

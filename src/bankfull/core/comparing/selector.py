@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.core.comparing.directions import directions
+from bankfull.core.comparing.lasting import Lasting
 from bankfull.core.comparing.work import Float64, Work
 from bankfull.core.kept import Arrays
 from bankfull.core.plan import NEVER, ComparePlan, JoinPlan
@@ -43,7 +44,8 @@ class Selector:
 
     #: Arrays that are kept by their own names.
     kept: ClassVar[tuple[str, ...]] = (
-        "arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unseen",
+        "arrivals", "learned", "tried", "choice", "whole", "sampled", "edges", "unseen", "before",
+        "counted",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +63,8 @@ class Selector:
         self.ways = directions(len(join.streams))
         ways = len(self.ways.arriving)
         shape = (ways, self.kinds, self.windows)
+        spans = [join.span[side] for side in self.ways.searched]
+        self.lasting = Lasting(spans, plan.basic, self.windows)
         #: Smoothed arrivals in a basic window of time, by window searched and class.
         self.arrivals = np.zeros((ways, self.kinds))
         self.learned = np.zeros((*shape, 4))
@@ -83,8 +87,13 @@ class Selector:
         #: The first tuple of every basic window when the present plan was made. Those of the oldest
         #: may have left since, so they cannot be found again.
         self.edges = np.zeros((ways, self.windows), np.int64)
-        #: The tuples that the present choice means in every basic window.
+        #: The tuples that the present choice means in every basic window, as many as are there on
+        #: average.
         self.meant = np.zeros(shape)
+        #: Pairs that others were compared with under earlier plans of the same basic window, and
+        #: how many tuples these were; see :meth:`end_plan`.
+        self.before = np.zeros(shape)
+        self.counted = np.zeros((ways, self.kinds), np.int64)
         self._parts: tuple[Any, ...] = ()
 
     def learn(self, elapsed: int) -> None:
@@ -101,7 +110,23 @@ class Selector:
 
     def known(self) -> Known:
         """Return what was learned, for the kernels."""
-        return Known(self.arrivals, self.learned, self.tried, self.meant, self.ways.back)
+        return Known(
+            self.arrivals, self.learned, self.tried, self.meant, self.before, self.counted,
+            self.lasting.share, self.ways.back,
+        )  # fmt: skip
+
+    def end_plan(self) -> None:
+        """Count the pairs of the present plan, as another follows in the same basic window.
+
+        Tuples that came so far were compared with what this plan means and not the next one, which
+        finds hardly a tuple in the oldest basic window where little of the time is left.
+        """
+        others = self.tally.arrived - self.tally.sampled - self.counted
+        # From the last plan to now the current basic window has grown from the one to the other.
+        grown = (self.counted + self.tally.arrived).sum(axis=1)[self.ways.back] / 2.0
+        self.meant[:, :, 0] = self.choice[:, :, 0] * grown[:, None]
+        self.before += others[:, :, None] * self.meant
+        self.counted += others
 
     def _guess_unseen(self) -> None:
         """Count what tuples stand for that are of the sample and could not be compared.
@@ -134,10 +159,9 @@ class Selector:
 
     def work(self, time: int, clock: Clock) -> Work:
         """Return what there is to compare from ``time`` on, the time of the next tuple."""
-        tuples = np.zeros((len(self.ways.arriving), self.windows))
         for j, side in enumerate(self.ways.searched):
             self.edges[j] = self._edges(side, time, int(clock.cursor[side]))
-            tuples[j, 1:] = self.edges[j, :-1] - self.edges[j, 1:]
+        tuples = self.lasting.tuples(self._counts())
         tuples[:, 0] = self._half_full()  # it is empty now
         chains = isinstance(self.join.predicate, Equal) and self.join.search != "scan"
         return self._work(tuples, chains, self.join.search == "scan")
@@ -173,6 +197,12 @@ class Selector:
             edges[-1] = oldest
         return edges
 
+    def _counts(self) -> NDArray[np.int64]:
+        """Return how many tuples every basic window had when the plan was made."""
+        counts = np.zeros_like(self.edges)
+        counts[:, 1:] = self.edges[:, :-1] - self.edges[:, 1:]
+        return counts
+
     def planned(self, work: Work) -> float:
         """Return the comparisons that are expected until the next plan."""
         each = work.arrivals[:, :, None] * (work.tuples * work.cost())[:, None, :]
@@ -185,21 +215,17 @@ class Selector:
 
     def place(self) -> None:
         """Find the tuples that the choice means, of the windows that :meth:`work` looked at."""
-        windows, edges = self.windows, self.edges
-        cuts = np.zeros(self.choice.shape, np.int64)
-        deep = np.zeros(self.whole.shape, np.int64)
+        edges, counts = self.edges, self._counts()
+        taken = self.lasting.newest(self.choice, counts)
+        self.meant[:, :, 1:] = self.lasting.compared(taken, counts)[:, :, 1:]
+        cuts = np.repeat(edges[:, None], self.kinds, axis=1)
+        cuts[:, :, 1:] = edges[:, None, :-1] - taken[:, :, 1:]
+        deep = np.repeat(edges[:, :1], self.kinds, axis=1)
         ranges = np.zeros((*self.choice.shape, 2), np.int64)
-        counts = np.zeros(self.whole.shape, np.int64)
-        for j in range(len(edges)):
-            cuts[j], deep[j] = edges[j], edges[j, 0]
-            if windows > 1:
-                length = edges[j, :-1] - edges[j, 1:]
-                taken = np.floor(self.choice[j, :, 1:] * length + 0.5).astype(np.int64)
-                cuts[j, :, 1:] = edges[j, :-1] - taken
-                self.meant[j, :, 1:] = taken
+        many = np.zeros(self.whole.shape, np.int64)
         newest = np.ascontiguousarray(self.choice[:, :, 0])
-        place_ranges(edges, cuts, newest, deep, ranges, counts)
-        self._parts = (edges, cuts, newest, deep, ranges, counts)
+        place_ranges(edges, cuts, newest, deep, ranges, many)
+        self._parts = (edges, cuts, newest, deep, ranges, many)
 
     def view(self) -> Selection:
         """Return the arrays for the kernels."""

@@ -81,20 +81,21 @@ class SlotSelector(Selector):
                 oldest = np.searchsorted(stored.numbers, stored.came - self.join.rows[side])
                 self.edges[j] = np.maximum(self.edges[j], oldest)
                 self.edges[j, -1] = oldest
-            self.held[j, 1:] = self.edges[j, :-1] - self.edges[j, 1:]
             here = int(self.edges[j, 0])
             self.first[j] = stored.numbers[here] if here < len(stored.numbers) else stored.came
-        tuples = self.held.astype(np.float64)
+        self.held[:] = self._counts()
+        tuples = self.lasting.tuples(self.held)
         tuples[:, 0] = self._half_full()  # it is empty now
         return self._work(tuples, self.chained, False)
 
     def place(self) -> None:
         """Find the tuples that the choice means, of those that :meth:`work` looked at."""
-        self.meant[:, :, 1:] = np.floor(self.choice[:, :, 1:] * self.held[:, None, 1:] + 0.5)
+        taken = self.lasting.newest(self.choice, self.held)
+        self.meant[:, :, 1:] = self.lasting.compared(taken, self.held)[:, :, 1:]
         places, classes = np.arange(1, self.windows), np.arange(self.kinds)
         for j, side in enumerate(self.ways.searched):
             stored = self.stored[side]
-            meant = self.meant[j, :, 1:].astype(np.int64)
+            meant = taken[j, :, 1:]
             numbers = np.append(stored.numbers, stored.came)
             cuts = numbers[self.edges[j, :-1] - meant]
             self.cuts[j, :, 1:] = np.where(meant > 0, cuts, NEVER)
@@ -104,7 +105,7 @@ class SlotSelector(Selector):
             self.oldest[j] = np.where(deepest > 0, self.cuts[j, classes, deepest], nothing)
             if self.chained:  # all that is newer is looked at on the way
                 newer = np.cumsum(self.held[j]) - self.held[j]
-                down_to = newer[deepest] + self.meant[j, classes, deepest]
+                down_to = newer[deepest] + taken[j, classes, deepest]
                 self.deeper[j] = np.where(deepest > 0, down_to, 0)
         self.stored = []
 
@@ -113,7 +114,8 @@ class SlotSelector(Selector):
         newest = np.ascontiguousarray(self.choice[:, :, 0])
         return SlotSelection(
             self.plan.basic, self.chained, self._left, self.whole, newest,
-            self.first, self.cuts, self.oldest, self.held, self.deeper, self.plan.seed, self.tally,
+            self.first, self.cuts, self.oldest, self.held, self.lasting.share, self.deeper,
+            self.plan.seed, self.tally,
             np.zeros((4, self.windows + 1)), np.zeros(8, np.int64),
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ of the exact join. The list of an item passes over what is not selected, a basic
 
 Tuples are known by their number in their own stream (``nth``). How many pairs there are is counted
 by what was stored when the plan was made and what has come since: who left meanwhile is not
-counted anew.
+counted anew. Plans learn from the share of them that is in its window on average.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class SlotSelection(NamedTuple):
     compared. Of basic window a behind it those from ``cuts[j, z, a]`` on are. Where lists must be
     followed (``chained``), everything down to ``oldest[j, z]`` is, if that is not beyond the
     current one. ``held[j, a]`` tuples were stored in every basic window when the plan was made, and
-    ``deeper[j, z]`` of them are compared. ``now`` and ``state`` are room for the present tuple.
+    ``deeper[j, z]`` of them are compared; the share ``lasting[j, a]`` is in the window on average
+    while the plan holds. ``now`` and ``state`` are room for the present tuple.
     """
 
     basic: int
@@ -62,6 +63,7 @@ class SlotSelection(NamedTuple):
     cuts: Int64
     oldest: Int64
     held: Int64
+    lasting: Float64
     deeper: Int64
     seed: int
     tally: Tally
@@ -146,7 +148,7 @@ def look_at(selection: SlotSelection, j: int, z: int, cursor: int, windows: int)
     state[SEARCHED] = looked
     if state[WHOLE]:
         for a in range(windows):
-            now[PAIRS, a] = newest if a == 0 else selection.held[j, a]
+            now[PAIRS, a] = newest if a == 0 else selection.held[j, a] * selection.lasting[j, a]
 
 
 @rule(selecting.is_dropped, SlotSelections)

@@ -211,8 +211,8 @@ def settle_several(
             continue
         tally.sampled[d, z] += 1
         for a in range(selection.held.shape[1]):
-            pairs = selection.held[d, a] if a > 0 else cursor - selection.first[d]
-            tally.seen[d, z, a, PAIRS] += pairs
+            pairs = selection.held[d, a] * selection.lasting[d, a]
+            tally.seen[d, z, a, PAIRS] += pairs if a > 0 else cursor - selection.first[d]
             for what in (STEPS, FOUND, WORTH):
                 tally.seen[d, z, a, what] += partners.now[j, what, a]
     if state[EXHAUSTED] and not state[WHOLE]:

@@ -93,7 +93,7 @@ def _count_results(
 @inlined
 def _cut(selection: Selection, known: Known, left: Keyed, right: Keyed, clock: Clock,
          cursor: Int64, time: int, tuples: Float64, span: Int64) -> None:  # fmt: skip
-    """Find where the basic windows begin at ``time``, and how many tuples they have."""
+    """Find where the basic windows begin at ``time``, and how many tuples they have on average."""
     windows, basic = tuples.shape[1], selection.basic
     for j in range(2):
         times, base = (left if j == 0 else right).times, clock.base[j]
@@ -104,7 +104,8 @@ def _cut(selection: Selection, known: Known, left: Keyed, right: Keyed, clock: C
             selection.edges[j, a] = start + place_of(stored, begin, False)
         tuples[j, 0] = half_full(known, j)
         for a in range(1, windows):
-            tuples[j, a] = selection.edges[j, a - 1] - selection.edges[j, a]
+            count = selection.edges[j, a - 1] - selection.edges[j, a]
+            tuples[j, a] = count * known.lasting[j, a]
             known.meant[j, 0, a] = tuples[j, a]
 
 

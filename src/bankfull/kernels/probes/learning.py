@@ -27,13 +27,18 @@ class Known(NamedTuple):
 
     ``arrivals[j, z]`` in a basic window of time, smoothed; ``learned[j, z, a]`` what the sample saw
     and ``tried[j, z, a]`` what others found, in fading sums; ``meant[j, z, a]`` the tuples that the
-    present choice means.
+    present choice means. ``before[j, z, a]`` pairs of ``counted[j, z]`` tuples were compared under
+    earlier plans of the same basic window. Of the tuples that a basic window has when a plan is
+    made the share ``lasting[j, a]`` is there on average while it holds.
     """
 
     arrivals: Float64
     learned: Float64
     tried: Float64
     meant: Float64
+    before: Float64
+    counted: Int64
+    lasting: Float64
     back: Int64
 
 
@@ -86,7 +91,9 @@ def take_over(tally: Tally, known: Known, newest: Float64, kept: float, fade: fl
     for j in range(ways):
         half = half_full(known, j)
         for z in range(kinds):
-            others = tally.arrived[j, z] - tally.sampled[j, z]
+            half += known.counted[known.back[j], z] / 2.0  # they were there from the start
+        for z in range(kinds):
+            others = tally.arrived[j, z] - tally.sampled[j, z] - known.counted[j, z]
             known.meant[j, z, 0] = newest[j, z] * half
             for a in range(windows):
                 seen, sums, tried = (
@@ -98,13 +105,18 @@ def take_over(tally: Tally, known: Known, newest: Float64, kept: float, fade: fl
                 for what in range(seen.size):
                     sums[what] = (sums[what] * keeps + seen[what]) * faded
                     seen[what] = 0.0
-                tried[0] = (tried[0] * keeps + others * known.meant[j, z, a]) * faded
+                pairs = known.before[j, z, a] + others * known.meant[j, z, a]
+                known.before[j, z, a] = 0.0
+                tried[0] = (tried[0] * keeps + pairs) * faded
                 for what in range(2):
                     found = tally.tried[j, z, a, what]
                     tried[1 + what] = (tried[1 + what] * keeps + found) * faded
                     tally.tried[j, z, a, what] = 0.0
             tally.arrived[j, z] = 0
             tally.sampled[j, z] = 0
+    for j in range(ways):
+        for z in range(kinds):
+            known.counted[j, z] = 0
 
 
 @inlined

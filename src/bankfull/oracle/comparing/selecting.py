@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bankfull.oracle.comparing import lasting
 from bankfull.oracle.comparing.learning import Learned
 from bankfull.oracle.comparing.searching import Search, search
 from bankfull.oracle.comparing.tuples import Arrival, JoinSpec, Rules
@@ -47,6 +48,8 @@ class Selected:
         #: the sample may make.
         self.left, self.aside = 0, 0
         self.edges: list[list[int]] = [[0] * self.windows for _ in self.directions]
+        #: The tuples that are chosen of every basic window; how many are there on average.
+        self.taken: dict[tuple[int, int, int], int] = {}
         self.meant: Cells = {}
         self.compared = 0
         self.skipped = [0] * len(join.streams)
@@ -67,8 +70,8 @@ class Selected:
             for a in range(self.windows):
                 since = max(begin - a * self.rules.basic, time - self.join.spans[side])
                 self.edges[j][a] = self._begin_of(side, a, since)
-            lengths = [self.edges[j][a - 1] - self.edges[j][a] for a in range(1, self.windows)]
-            tuples.append([self.learned.half_full(j), *map(float, lengths)])
+            there = [self.there(j, a) for a in range(1, self.windows)]
+            tuples.append([self.learned.half_full(j), *there])
         return Work(
             tuples,
             [list(side) for side in self.learned.arrivals],
@@ -78,6 +81,14 @@ class Selected:
             scanned=self.join.search == "scan",
             arriving=[arriving for arriving, _ in self.directions],
         )
+
+    def there(self, j: int, a: int) -> float:
+        """Return how many tuples of a basic window are there on average while the plan holds."""
+        length = self.edges[j][a - 1] - self.edges[j][a]
+        return length * lasting.there(1.0, a, self._span(j), self.rules.basic)
+
+    def _span(self, j: int) -> float:
+        return self.join.spans[self.directions[j][1]]
 
     def _begin_of(self, side: int, a: int, since: float) -> int:
         """Return how many tuples of a side come before basic window a, which is since a time.
@@ -102,13 +113,16 @@ class Selected:
 
     def choose(self, choice: Choice) -> None:
         """Compare so much of every basic window from now on."""
-        self.choice, self.meant = choice, {}
+        self.choice, self.taken, self.meant = choice, {}, {}
         for j in range(len(self.directions)):
             for a in range(1, self.windows):
                 length = self.edges[j][a - 1] - self.edges[j][a]
                 for z in range(self.kinds):
                     if length:
-                        self.meant[j, z, a] = math.floor(choice[j][z][a] * length + 0.5)
+                        about = a, self._span(j), self.rules.basic
+                        taken = math.floor(lasting.newest(choice[j][z][a], *about) * length + 0.5)
+                        self.taken[j, z, a] = taken
+                        self.meant[j, z, a] = lasting.there(taken / length, *about) * length
 
     def planned(self, work: Work) -> float:
         """Return the comparisons that are expected until the next plan."""
@@ -176,7 +190,7 @@ class Selected:
         ranges = [(newest, here)]
         for a in range(1, self.windows):
             last = self.edges[j][a - 1]
-            first = last - int(self.meant.get((j, z, a), 0))
+            first = last - self.taken.get((j, z, a), 0)
             if first == last:
                 continue
             if ranges[-1][0] == last and (len(ranges) > 1 or share >= 1.0):

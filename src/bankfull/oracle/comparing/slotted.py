@@ -7,7 +7,8 @@ the oldest such tuple, whatever lies between. A comparison is a tuple of the sam
 common with a tuple. Sets are compared as far as is chosen or not at all; keys as far as comparisons
 are left.
 
-How many pairs there are is counted by what was stored when the plan was made and what came since.
+How many pairs there are is counted by what was stored when the plan was made and what came since;
+plans learn from what of it is in the window on average.
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ class SlotSelected(Selected):
         edges = self.edges[j]
         return [newest, *(edges[a - 1] - edges[a] for a in range(1, self.windows))]
 
+    def there(self, j: int, a: int) -> float:
+        return super().there(j, a) if a > 0 else float(self._came(j) - self.first[j])
+
     def _came(self, j: int) -> int:
         """Return how many tuples came so far of the stream whose window a direction searches."""
         return self.came[self.join.streams[self.directions[j][1]]]
@@ -82,9 +86,9 @@ class SlotSelected(Selected):
     def _reach(self, j: int, z: int) -> tuple[int, int]:
         """Return the oldest tuple that one of class z is compared with on keys, how many pairs."""
         lengths, share = self._lengths(j), self.choice[j][z][0]
-        chosen = [a for a in range(1, self.windows) if self.meant.get((j, z, a), 0)]
+        chosen = [a for a in range(1, self.windows) if self.taken.get((j, z, a), 0)]
         if chosen:
-            deeper = sum(lengths[1 : chosen[-1]]) + int(self.meant[j, z, chosen[-1]])
+            deeper = sum(lengths[1 : chosen[-1]]) + self.taken[j, z, chosen[-1]]
             stored = self.stored[self.directions[j][1]]
             return stored[self.edges[j][0] - deeper].number, lengths[0] + deeper
         if share >= 1.0:
@@ -96,7 +100,7 @@ class SlotSelected(Selected):
         """Say whether a tuple of class z is compared with another, on sets."""
         a, share = self._window(x, u), self.choice[j][z][0]
         if a > 0:
-            taken = int(self.meant.get((j, z, a), 0))
+            taken = self.taken.get((j, z, a), 0)
             return taken > 0 and u.number >= self.stored[j][self.edges[j][a - 1] - taken].number
         return u.number >= self._came(j) - self._newest(j, share)
 
@@ -114,7 +118,7 @@ class SlotSelected(Selected):
         lengths = self._lengths(j)
         if self.join.on_sets:
             oldest = 0
-            deeper = sum(int(self.meant.get((j, z, a), 0)) for a in range(1, self.windows))
+            deeper = sum(self.taken.get((j, z, a), 0) for a in range(1, self.windows))
             looked = self._newest(j, self.choice[j][z][0]) + deeper
         if whole:
             oldest, looked = 0, sum(lengths)
@@ -140,8 +144,8 @@ class SlotSelected(Selected):
         found = [u for u in within if self.join.agree(side, own, u.keys[self.number])]
         if whole and not exhausted:
             add(tally.sampled, (j, z), 1)
-            for a, length in enumerate(lengths):
-                add(tally.seen.pairs, (j, z, a), length)
+            for a in range(self.windows):
+                add(tally.seen.pairs, (j, z, a), self.there(j, a))
             for u in within:
                 add(tally.seen.steps, (j, z, self._window(x, u)), steps[u.number])
             for u in found:
@@ -228,8 +232,8 @@ class SlotSelectedOfSeveral(SlotSelected):
             if not whole or exhausted:
                 continue
             add(tally.sampled, (d, z), 1)
-            for a, length in enumerate(self._lengths(d)):
-                add(tally.seen.pairs, (d, z, a), length)
+            for a in range(self.windows):
+                add(tally.seen.pairs, (d, z, a), self.there(d, a))
             for u in found.get(j, []):
                 add(tally.seen.steps, (d, z, self._window(x, u)), 1)
         if not whole or exhausted:

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from bankfull.oracle.comparing.classes import SIZES, VALUES
 from bankfull.oracle.comparing.work import Cells, Choice, Work, over_classes, over_windows
 
 #: So many results weigh as much as what is assumed without any.
@@ -243,12 +244,33 @@ def _by_place_and_class(work: Work, pairs: Cells, amount: Cells, number: Cells) 
         expected = over_windows(
             {cell: at * place[cell[2]] for cell, at in pairs.items() if cell[0] == j}, j, work.kinds
         )
-        better = [
-            (own + prior) / (thought + prior)
-            for own, thought in zip(returned, expected, strict=True)
-        ]
+        better = _by_class(returned, expected, prior)
         product.append([[one * of_class for one in place] for of_class in better])
     return product
+
+
+def _by_class(returned: list[float], expected: list[float], prior: float) -> list[float]:
+    """Return how much better each class did than expected of it.
+
+    One of size and importance is drawn to what its size did, times what its importance did then.
+    """
+    alike = [1.0] * len(returned)
+    if len(returned) == (len(SIZES) + 1) * VALUES:
+        sizes = [z // VALUES for z in range(len(returned))]
+        for part in (sizes, [z % VALUES for z in range(len(returned))]):
+            groups: dict[int, list[int]] = {}
+            for z, name in enumerate(part):
+                groups.setdefault(name, []).append(z)
+            did = {
+                name: (sum(returned[z] for z in own) + prior)
+                / (sum(expected[z] * alike[z] for z in own) + prior)
+                for name, own in groups.items()
+            }
+            alike = [one * did[name] for name, one in zip(part, alike, strict=True)]
+    return [
+        one * (own + prior) / (thought * one + prior)
+        for own, thought, one in zip(returned, expected, alike, strict=True)
+    ]
 
 
 def _by_place(pairs: list[float], amount: list[float], results: float) -> list[float]:
