@@ -47,7 +47,7 @@ class Slots:
         self.stats = streams * (1 + policy.key_stats) + policy.key_times
         self.notes = streams * policy.key_notes
         # A slot with a quarter to spare; a key with its part of the hash table.
-        slot = SLOT.itemsize + LINK.itemsize * joins + 8
+        slot = SLOT.itemsize + LINK.itemsize * joins + 16
         key = 40 + LIST.itemsize * streams + 8 * self.stats + 4 * self.notes
         if bagger:
             slot += 24 + HELD_SET.itemsize * joins
@@ -57,6 +57,7 @@ class Slots:
             slots=records(0, SLOT),
             links=records((0, joins), LINK),
             heap=np.zeros((streams if own else 1, 0), np.int64),
+            ranks=np.zeros((streams if own else 1, 0)),
             codes=np.zeros((0, 2), np.uint64),
             lists=records((0, streams), LIST),
             stats=np.zeros((0, self.stats)),
@@ -143,8 +144,9 @@ class Slots:
             tuples.older[have:] = [*range(have + 1, wanted), int(memory.now.free)]
             memory.now.free = have
             heap = np.zeros((len(memory.heap), wanted), np.int64)
-            heap[:, :have] = memory.heap
-            memory = memory._replace(slots=tuples, links=links, heap=heap)
+            ranks = np.zeros((len(memory.heap), wanted))
+            heap[:, :have], ranks[:, :have] = memory.heap, memory.ranks
+            memory = memory._replace(slots=tuples, links=links, heap=heap, ranks=ranks)
             if memory.sets is not None:
                 sets = memory.sets._replace(
                     held=longer(memory.sets.held, wanted),
@@ -165,7 +167,7 @@ class Slots:
         """Assert the sizes that the kernel relies on: compiled, it does not look."""
         memory, slots, numbers = self.memory, len(self.memory.slots), len(self.memory.codes)
         assert memory.links.shape == (slots, len(self.plan.joins))
-        assert memory.heap.shape == (len(memory.buffers), slots)
+        assert memory.heap.shape == memory.ranks.shape == (len(memory.buffers), slots)
         assert len(memory.lists) == len(memory.stats) == len(memory.notes) == numbers
         assert numbers < len(memory.table)
         assert memory.now.keys_used <= numbers

@@ -5,6 +5,8 @@ slots form a list.
 Tuples of one stream with one key of one join form a list, newest first; so do all tuples of a
 stream by age. A *buffer* is what a budget bounds: one for all streams, or one a stream; its heap
 has the tuple that goes first at the top: smallest priority, then both ties, then the oldest.
+``ranks`` are the priorities by place in the heap, so that a tuple finds its place without a look at
+the records of others; where the heap is in no order they mean nothing.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
 policies (``keys.py``), ``notes`` being those that seven digits are enough for; who calls the
 kernels keeps enough numbers free.
@@ -57,6 +59,7 @@ class Memory(NamedTuple):
     slots: Records
     links: Records
     heap: Int64
+    ranks: Float64
     codes: NDArray[np.uint64]
     lists: Records
     stats: Float64
@@ -80,13 +83,14 @@ def has_left(about: Records, age: int, after: int) -> bool:
 @inlined
 def goes_before(memory: Memory, a: int, b: int) -> bool:
     """Tell whether tuple a is dropped before tuple b."""
-    return _goes_before(memory.slots, a, b)
+    slots = memory.slots
+    return _goes_before(slots, slots[a].priority, a, slots[b].priority, b)
 
 
 @inlined
-def _goes_before(slots: Records, a: int, b: int) -> bool:
-    if slots[a].priority != slots[b].priority:
-        return slots[a].priority < slots[b].priority  # type: ignore[no-any-return]
+def _goes_before(slots: Records, of_a: float, a: int, of_b: float, b: int) -> bool:
+    if of_a != of_b:
+        return of_a < of_b
     if slots[a].tie != slots[b].tie:
         return slots[a].tie < slots[b].tie  # type: ignore[no-any-return]
     if slots[a].last_tie != slots[b].last_tie:
@@ -99,35 +103,38 @@ def sift(memory: Memory, slot: int) -> None:
     """Bring a tuple whose priority has changed to its place in the heap."""
     buffer = memory.slots[slot].buffer
     size = memory.buffers[buffer].heaped
-    _sift(memory.heap, buffer, size, memory.slots, slot)
+    _sift(memory.heap, memory.ranks, buffer, size, memory.slots, slot)
 
 
 @inner
-def _sift(heaps: Int64, buffer: int, size: int, slots: Records, slot: int) -> None:
+def _sift(
+    heaps: Int64, ranks: Float64, buffer: int, size: int, slots: Records, slot: int
+) -> None:
     """Sift with no more than is needed: to pass all of the memory takes longer than to sift."""
-    place = slots[slot].place
+    place, mine = np.int64(slots[slot].place), slots[slot].priority
     while place > 0:
         above = (place - 1) >> 1
-        other = heaps[buffer, above]
-        if not _goes_before(slots, slot, other):
+        other, its = heaps[buffer, above], ranks[buffer, above]
+        if not _goes_before(slots, mine, slot, its, other):
             break
-        heaps[buffer, place] = other
+        heaps[buffer, place], ranks[buffer, place] = other, its
         slots[other].place = place
         place = above
     while True:
         below = 2 * place + 1
         if below >= size:
             break
-        other = heaps[buffer, below]
-        if below + 1 < size and _goes_before(slots, heaps[buffer, below + 1], other):
-            below += 1
-            other = heaps[buffer, below]
-        if not _goes_before(slots, other, slot):
+        other, its = heaps[buffer, below], ranks[buffer, below]
+        if below + 1 < size:
+            beside, theirs = heaps[buffer, below + 1], ranks[buffer, below + 1]
+            if _goes_before(slots, theirs, beside, its, other):
+                below, other, its = below + 1, beside, theirs
+        if not _goes_before(slots, its, other, mine, slot):
             break
-        heaps[buffer, place] = other
+        heaps[buffer, place], ranks[buffer, place] = other, its
         slots[other].place = place
         place = below
-    heaps[buffer, place] = slot
+    heaps[buffer, place], ranks[buffer, place] = slot, mine
     slots[slot].place = place
 
 

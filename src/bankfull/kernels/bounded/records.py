@@ -17,10 +17,11 @@ MEMBERS = 5
 NOTES = 4
 
 
-def _record(whole: str = "", real: str = "", **nested: Any) -> np.dtype[Any]:
-    """Return the type of a record with whole numbers, real numbers and short arrays of either."""
+def _record(whole: str = "", real: str = "", small: str = "", **nested: Any) -> np.dtype[Any]:
+    """Return the type of a record with numbers, whole, real and small, and short arrays of them."""
     fields: list[Any] = [(name, np.int64) for name in whole.split()]
     fields += [(name, np.float64) for name in real.split()]
+    fields += [(name, np.int32) for name in small.split()]
     fields += [(name, kind, (length,)) for name, (kind, length) in nested.items()]
     for field in fields:
         assert not hasattr(np.recarray, field[0]), f"{field[0]} is an attribute of every array"
@@ -32,8 +33,9 @@ def _record(whole: str = "", real: str = "", **nested: Any) -> np.dtype[Any]:
 #: of the same stream (``older`` of a free slot is the next free one); ``is_copy``: 1 if another
 #: operator counts this tuple; ``notes`` belong to the policy.
 SLOT = _record(
-    "stream time seq row cost nth place older newer buffer is_copy",
+    "stream time seq row cost nth older newer buffer",
     "priority tie last_tie importance",
+    "place is_copy",
     notes=(np.float64, NOTES),
 )
 #: A stored tuple in one join. ``first``: the number of its key, or its first posting in a join on
