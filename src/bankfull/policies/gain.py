@@ -203,6 +203,11 @@ def _class_in(memory: Memory, stream: int, importance: float) -> int:
     return class_of(importance) if memory.streams[stream].weighed else NO_CLASS
 
 
+@rule(hooks.notes_keys, GainState)
+def _notes_keys(policy: GainState) -> bool:
+    return True
+
+
 @rule(hooks.arrived, GainState)
 def _arrived(
     policy: GainState, memory: Memory, key: int, stream: int, importance: float, t: int

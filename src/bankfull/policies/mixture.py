@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bankfull.kernels.bounded.memory import (
-    Memory,
-    on_keys,
-)
+from bankfull.kernels.bounded.keys import take_notes
+from bankfull.kernels.bounded.memory import Memory, on_keys
 from bankfull.kernels.compiler import Float64, inlined, inner
 from bankfull.kernels.recall.feed import RING
 
@@ -120,6 +118,7 @@ def chance_of(policy: Any, memory: Memory, join: int, key: int, o: int, now: flo
     row taken out of an array is counted as a user of it.
     """
     stats, notes, factors, streams = memory.stats, memory.notes, policy.factors, policy.ends.size
+    row = memory.rows[key]
     chance, again = factors[join, o, streams, 0], -1.0
     left = _left(stats[key, streams], now)
     for s in range(streams):
@@ -128,7 +127,8 @@ def chance_of(policy: Any, memory: Memory, join: int, key: int, o: int, now: flo
     for life in range(_FADING):
         recent = 0.0
         for s in range(streams):
-            recent += notes[key, s * COUNTS + life] * factors[join, o, s, life]
+            count = notes[row, s * COUNTS + life] if row >= 0 else stats[key, s]
+            recent += count * factors[join, o, s, life]
         chance += left * recent
         left *= left
         left *= left
@@ -186,25 +186,37 @@ def _had_partners(policy: Any, memory: Memory, stream: int) -> None:
 
 @inner
 def learn(policy: Any, memory: Memory, key: int, stream: int, now: float) -> None:
-    """Learn from the arrival of a key, then count it."""
+    """Learn from the arrival of a key, then count it.
+
+    A key that came once has no notes: each of its counts is what is left of one.
+    """
     join, streams, counts = int(memory.codes[key, 1]), memory.streams.shape[0], policy.counts
     _fade_totals(policy, memory, join, now)
-    left = _left(memory.stats[key, streams], now)
-    for life in range(_FADING):
-        for s in range(streams):
-            counts[s, life] = memory.notes[key, s * COUNTS + life] * left
-        left *= left
-        left *= left
     for s in range(streams):
         counts[s, _FADING] = memory.stats[key, s]
     counts[stream, _FADING] -= 1.0  # the arrival itself is no evidence
+    row, left = np.int64(memory.rows[key]), _left(memory.stats[key, streams], now)
+    came = 0.0
+    for life in range(_FADING):
+        for s in range(streams):
+            count = counts[s, _FADING]
+            if row >= 0:
+                count = memory.notes[row, s * COUNTS + life]
+            counts[s, life] = count * left
+        left *= left
+        left *= left
+    for s in range(streams):
+        came += counts[s, _FADING]
+    if row < 0 and came > 0.0:
+        row = take_notes(memory, key)
     if on_keys(memory, join):
         _had_partners(policy, memory, stream)
     _learn_shares(policy, memory, join, stream)
     for life in range(_FADING):
         counts[stream, life] += 1.0
-        for s in range(streams):
-            memory.notes[key, s * COUNTS + life] = counts[s, life]
+        if row >= 0:
+            for s in range(streams):
+                memory.notes[row, s * COUNTS + life] = counts[s, life]
         policy.totals[join, stream, life] += 1.0
     policy.totals[join, stream, _FADING] += 1.0
     memory.stats[key, streams] = now

@@ -8,8 +8,9 @@ has the tuple that goes first at the top: smallest priority, then both ties, the
 ``ranks`` are the priorities by place in the heap, so that a tuple finds its place without a look at
 the records of others; where the heap is in no order they mean nothing.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
-policies (``keys.py``), ``notes`` being those that seven digits are enough for; who calls the
-kernels keeps enough numbers free.
+policies (``keys.py``). ``notes`` are those that seven digits are enough for, and that a key has only
+where the policy asks for them (``keys.take_notes``): ``rows`` says where, or NONE. Who calls the
+kernels keeps enough numbers and rows free.
 
 In a join on sets every item of a tuple is a key. A tuple's items are *postings*, records of
 ``posts``, chained in the order of their values, each in the list of its item and stream, newest
@@ -64,6 +65,7 @@ class Memory(NamedTuple):
     lists: Records
     stats: Float64
     notes: NDArray[np.float32]
+    rows: NDArray[np.int32]
     table: Int64
     streams: Records
     buffers: Records
@@ -219,6 +221,15 @@ def on_keys(memory: Memory, join: int) -> bool:
 
 
 @inlined
+def cost_of_key(memory: Memory, join: int, key: int) -> Any:
+    """Return what a key takes of the budget of a stream that holds it."""
+    cost = memory.joins[join].key_bytes
+    if memory.joins[join].note_bytes > 0 and memory.rows[key] >= 0:
+        cost += memory.joins[join].note_bytes
+    return cost
+
+
+@inlined
 def link(memory: Memory, slot: int) -> None:
     """Enter a tuple at the new end of its stream's list and of the lists of its keys."""
     slots = memory.slots
@@ -243,7 +254,7 @@ def link(memory: Memory, slot: int) -> None:
             if own.older >= 0:
                 memory.links[own.older, join].newer = slot
             else:  # who is the first to hold a key pays for it
-                memory.buffers[slots[slot].buffer].used += memory.joins[join].key_bytes
+                memory.buffers[slots[slot].buffer].used += cost_of_key(memory, join, own.first)
                 memory.now.held += 1
             listed_now.newest = slot
             listed_now.held += 1
@@ -279,7 +290,7 @@ def unlink(memory: Memory, slot: int) -> None:
                 memory.links[own.older, join].newer = own.newer
             listed_now.held -= 1
             if listed_now.held == 0:
-                memory.buffers[slots[slot].buffer].used -= memory.joins[join].key_bytes
+                memory.buffers[slots[slot].buffer].used -= cost_of_key(memory, join, own.first)
                 memory.now.held -= 1
     memory.buffers[slots[slot].buffer].used -= slots[slot].cost
     slots[slot].stream = NONE

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bankfull.kernels.bounded import selecting, withsets
 from bankfull.kernels.bounded.keys import key_number
 from bankfull.kernels.bounded.matches import Output, in_window, place_of, write
-from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets
+from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets, cost_of_key
 from bankfull.kernels.compiler import Float64, Int64, Records, hook, inlined, inner, rule
 from bankfull.kernels.passing import by_address
 from bankfull.kernels.predicates import CONTAINS, EQUAL, OVERLAP
@@ -128,7 +128,8 @@ def _link_items(sets: SlotSets, leaps: Any, memory: Memory, slot: int, join: int
         if first >= 0:
             posts[first].newer = post
         else:
-            memory.buffers[memory.slots[slot].buffer].used += memory.joins[join].key_bytes
+            cost = cost_of_key(memory, join, posts[post].key)
+            memory.buffers[memory.slots[slot].buffer].used += cost
             memory.now.held += 1
         about.newest = post
         about.held += 1
@@ -155,7 +156,8 @@ def _unlink_items(sets: SlotSets, leaps: Any, memory: Memory, slot: int, join: i
             posts[older].newer = newer
         about.held -= 1
         if about.held == 0:
-            memory.buffers[memory.slots[slot].buffer].used -= memory.joins[join].key_bytes
+            cost = cost_of_key(memory, join, posts[post].key)
+            memory.buffers[memory.slots[slot].buffer].used -= cost
             memory.now.held -= 1
         post = posts[post].next
     _free_items(sets, memory, slot, join)
@@ -204,7 +206,7 @@ def _extra_bytes(sets: SlotSets, memory: Memory, slot: int, stream: int, alone: 
             post = memory.links[slot, join].first
             while post >= 0:
                 if alone or memory.lists[sets.posts[post].key, stream].held == 0:
-                    total += memory.joins[join].key_bytes
+                    total += cost_of_key(memory, join, sets.posts[post].key)
                 post = sets.posts[post].next
     return total
 

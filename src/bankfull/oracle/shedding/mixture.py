@@ -138,6 +138,7 @@ class Gain(Policy):
             self._note(older[0], memory)
 
     def pressed(self, x: Arrival, memory: Memory) -> None:
+        self._search_is_over(memory.history[-1])
         looked = []
         if not memory.buffer(x):
             return
