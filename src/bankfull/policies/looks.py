@@ -112,13 +112,15 @@ def first_to_go(policy: Any, memory: Memory, buffer: int, now: float) -> int:
             break
     first = chosen
     for join in range(memory.joins.shape[0]):
-        if on_keys(memory, join) and memory.links[first, join].older >= 0:
+        if on_keys(memory, join) and memory.links[first, join].first >= 0:
             oldest = first
             for _ in range(_ALONG):
                 older = memory.links[oldest, join].older
                 if older < 0:
                     break
                 oldest = older
+            if oldest == first:
+                continue
             memory.slots[oldest].priority = _weigh(policy, memory, oldest, now)[0]
             sift(memory, oldest)
             if goes_before(memory, oldest, chosen):
