@@ -21,7 +21,9 @@ from bankfull.kernels.bounded.memory import (
     listed,
     matching,
     next_key,
+    no_item,
     on_keys,
+    one_item,
     pooled,
     sift,
 )
@@ -56,13 +58,15 @@ def _intensity(policy: Any, memory: Memory, slot: int, now: float) -> float:
             o = memory.joins[join].members[member]
             if o == own:
                 continue
+            many = policy.period[2] / max(memory.streams[o].arrived, 1)
             promised, place = -1.0, first_key(memory, slot, join)
+            no_item(memory, join)
             while place >= 0:
                 key = key_at(memory, join, place)
                 chance = chance_of(policy, memory, join, key, o, now)
                 promised = pooled(memory, join, own, promised, chance)
+                one_item(memory, join, chance * many)
                 place = next_key(memory, join, place)
-            many = policy.period[2] / max(memory.streams[o].arrived, 1)
             promised = matching(memory, join, max(promised, 0.0), many)
             total += promised * policy.worth[o, importance]
     return total

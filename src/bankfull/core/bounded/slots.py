@@ -17,6 +17,7 @@ from bankfull.kernels.bounded import memory as m
 from bankfull.kernels.bounded.keys import number_again
 from bankfull.kernels.bounded.leaps import Leaps
 from bankfull.kernels.bounded.records import BUFFER, HELD_SET, LINK, LIST, NOW, POST, SLOT, records
+from bankfull.kernels.bounded.slotsets import COMMON
 
 #: Tuples that are processed at a time; where they have sets or the budget is in bytes, fewer: at
 #: most, and at least.
@@ -122,6 +123,7 @@ class Slots:
             wanted=np.zeros(0, np.int64),
             wanted_weights=np.zeros(0),
             at_least=self.bagger.describe(self.memory.joins, counted),
+            common=np.zeros(COMMON + 1),
             leaps=None if compare is None else Leaps(compare.basic, np.zeros(0, np.int32)),
         )
         self.memory = self.memory._replace(sets=sets)

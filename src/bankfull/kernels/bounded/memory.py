@@ -38,7 +38,8 @@ class SlotSets(NamedTuple):
 
     ``held[slot, join]`` has the number of a tuple's items; ``found`` lists what a search found;
     ``wanted`` and ``wanted_weights`` are the items that it looks for. ``leaps`` pass over basic
-    windows (``leaps.py``); without a budget of comparisons they are None.
+    windows (``leaps.py``); without a budget of comparisons they are None. ``common[n]`` is the chance
+    that a tuple and an arrival have n items in common, as far as the tuple's items were looked at.
     """
 
     posts: Records
@@ -50,6 +51,7 @@ class SlotSets(NamedTuple):
     wanted: Int64
     wanted_weights: Float64
     at_least: Float64
+    common: Float64
     leaps: Any
 
 
@@ -109,9 +111,7 @@ def sift(memory: Memory, slot: int) -> None:
 
 
 @inner
-def _sift(
-    heaps: Int64, ranks: Float64, buffer: int, size: int, slots: Records, slot: int
-) -> None:
+def _sift(heaps: Int64, ranks: Float64, buffer: int, size: int, slots: Records, slot: int) -> None:
     """Sift with no more than is needed: to pass all of the memory takes longer than to sift."""
     place, mine = np.int64(slots[slot].place), slots[slot].priority
     while place > 0:
@@ -206,10 +206,23 @@ def pooled(memory: Memory, join: int, stream: int, so_far: float, more: float) -
 
 
 @inlined
+def no_item(memory: Memory, join: int) -> None:
+    """Begin with a tuple's items (``matching``)."""
+    withsets.no_item(memory.sets, memory, join)
+
+
+@inlined
+def one_item(memory: Memory, join: int, chance: float) -> None:
+    """Look at one of a tuple's items, which an arrival holds with some chance (``matching``)."""
+    withsets.one_item(memory.sets, memory, join, chance)
+
+
+@inlined
 def matching(memory: Memory, join: int, promised: float, many: float) -> float:
     """Return how many matches are promised by so many items in common (``pooled``).
 
-    ``many``: items that came for each tuple of the other stream.
+    ``many``: items that came for each tuple of the other stream. The items were looked at before
+    (``no_item``, ``one_item``).
     """
     return withsets.matching(memory.sets, memory, join, promised, many)
 

@@ -28,8 +28,8 @@ from bankfull.kernels.passing import by_address
 from bankfull.kernels.predicates import CONTAINS, EQUAL, OVERLAP
 from bankfull.kernels.probes import sets as probe
 
-#: Terms of a series, beyond which nothing is left that matters.
-_TERMS = 24
+#: Of more common items than this what is known is that they are more.
+COMMON = 32
 
 
 @by_address
@@ -78,21 +78,29 @@ def _pooled(
     return so_far + more
 
 
+@rule(withsets.no_item, SlotSets)
+def _no_item(sets: SlotSets, memory: Memory, join: int) -> None:
+    sets.common[:] = 0.0
+    sets.common[0] = 1.0
+
+
+@rule(withsets.one_item, SlotSets)
+def _one_item(sets: SlotSets, memory: Memory, join: int, chance: float) -> None:
+    if memory.joins[join].kind == OVERLAP:
+        wanted = min(int(sets.at_least[join]), sets.common.size - 1)
+        held = min(chance, 1.0)
+        sets.common[wanted] += sets.common[wanted - 1] * held
+        for n in range(wanted - 1, 0, -1):
+            sets.common[n] += (sets.common[n - 1] - sets.common[n]) * held
+        sets.common[0] -= sets.common[0] * held
+
+
 @rule(withsets.matching, SlotSets)
 def _matching(sets: SlotSets, memory: Memory, join: int, promised: float, many: float) -> float:
     if memory.joins[join].kind != OVERLAP or many <= 0.0:
         return promised
-    # The chance of so many common items as are needed, if they come independently (Poisson).
-    common, wanted = promised * many, int(sets.at_least[join])
-    term = np.exp(-common)
-    below, chance = 0.0, 0.0
-    for n in range(wanted + _TERMS):
-        if n < wanted:
-            below += term
-        else:
-            chance += term
-        term *= common / (n + 1.0)
-    return (chance if common < wanted + _TERMS / 4 else 1.0 - below) / many
+    # The chance of so many common items as are needed, if they come independently.
+    return sets.common[min(int(sets.at_least[join]), sets.common.size - 1)] / many  # type: ignore[no-any-return]
 
 
 @inner
