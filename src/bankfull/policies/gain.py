@@ -113,8 +113,8 @@ class Gain(Policy):
     Frequency (PROB), locality (GDJ), age (AGE) and importance (SIMP) are special cases. Statistics
     are bounded: keys that nobody stored holds are forgotten, the rarest first. Priorities are
     corrected lazily: when a tuple comes up for eviction, and a few with every arrival, by a
-    cursor that visits the stored tuples in turn, fewer where that finds little. Tables are made anew every ``period`` tuples, with
-    larger budgets less often, at first every eight.
+    cursor that visits the stored tuples in turn, fewer where that finds little. Tables are made
+    anew every ``period`` tuples, with larger budgets less often, at first every eight.
 
     Reference: none; the mixture follows the notes in the project's own experiment.
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.

@@ -38,9 +38,9 @@ CLASS, HAD, LAST = 0, 1, 2
 #: Stored tuples that the cursor looks at for each arrival, at most; most corrections an eviction;
 #: how many that share a key are passed on the way to the oldest of them.
 AGAIN, _MOST, _ALONG = 8, 8, 64
-#: A priority that fell below this part (half an octave) of what was noted has *fallen*. Where more than so many of
-#: the looks find one twice as many are made, where fewer than that half as many.
-_FALLEN, _MANY, _FEW = 2.0**-0.5, 0.016, 0.008
+#: A priority below this part of what was noted, half an octave, has *fallen*. Where more than so
+#: many of the looks find one twice as many are made, where fewer than that half as many.
+_FALLEN, _MANY, _FEW = 2.0**-0.5, 0.03, 0.015
 #: What is kept of what looks have found, when their number is settled anew.
 _KEPT = 0.5
 
@@ -156,8 +156,9 @@ def go_round(policy: Any, memory: Memory, now: float) -> None:
         stored += memory.buffers[buffer].heaped
     many = min(stored, int(policy.again[0]))
     for k in range(many):
-        slot = _next(policy, memory)
-        policy.seen_again[k] = slot
+        policy.seen_again[k] = _next(policy, memory)
+    for k in range(many):
+        slot = policy.seen_again[k]
         priority, expected = _weigh(policy, memory, slot, now)
         policy.chances[k] = priority
         if priority < _FALLEN * memory.slots[slot].priority:

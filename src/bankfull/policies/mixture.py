@@ -124,11 +124,19 @@ def chance_of(policy: Any, memory: Memory, join: int, key: int, o: int, now: flo
     for s in range(streams):
         again += stats[key, s]
         chance += stats[key, s] * factors[join, o, s, _FADING]
+    if row < 0:  # it came once
+        for life in range(_FADING):
+            recent = 0.0
+            for s in range(streams):
+                recent += stats[key, s] * factors[join, o, s, life]
+            chance += left * recent
+            left *= left
+            left *= left
+        return chance + max(again, 0.0) * factors[join, o, streams, 1]  # type: ignore[no-any-return]
     for life in range(_FADING):
         recent = 0.0
         for s in range(streams):
-            count = notes[row, s * COUNTS + life] if row >= 0 else stats[key, s]
-            recent += count * factors[join, o, s, life]
+            recent += notes[row, s * COUNTS + life] * factors[join, o, s, life]
         chance += left * recent
         left *= left
         left *= left

@@ -8,8 +8,8 @@ has the tuple that goes first at the top: smallest priority, then both ties, the
 ``ranks`` are the priorities by place in the heap, so that a tuple finds its place without a look at
 the records of others; where the heap is in no order they mean nothing.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
-policies (``keys.py``). ``notes`` are those that seven digits are enough for, and that a key has only
-where the policy asks for them (``keys.take_notes``): ``rows`` says where, or NONE. Who calls the
+policies (``keys.py``). ``notes`` are those that seven digits are enough for; a key has a row of them
+once the policy asks for it (``keys.take_notes``), and ``rows`` says which, or NONE. Who calls the
 kernels keeps enough numbers and rows free.
 
 In a join on sets every item of a tuple is a key. A tuple's items are *postings*, records of
@@ -38,8 +38,8 @@ class SlotSets(NamedTuple):
 
     ``held[slot, join]`` has the number of a tuple's items; ``found`` lists what a search found;
     ``wanted`` and ``wanted_weights`` are the items that it looks for. ``leaps`` pass over basic
-    windows (``leaps.py``); without a budget of comparisons they are None. ``common[n]`` is the chance
-    that a tuple and an arrival have n items in common, as far as the tuple's items were looked at.
+    windows (``leaps.py``); without a budget of comparisons they are None. ``common[n]`` is the
+    chance that a tuple and an arrival have n items in common, of those looked at so far.
     """
 
     posts: Records

@@ -7,15 +7,15 @@ from bankfull.oracle.shedding.memory import Arrival, Memory
 #: How many tuples are noted each turn, at most.
 LOOKS = 8
 #: What a priority falls below to have fallen; of how many looks that is many, and few.
-FALLEN, MANY, FEW = 2**-0.5, 0.016, 0.008
+FALLEN, MANY, FEW = 2**-0.5, 0.03, 0.015
 
 
 class Hand:
     """Points at a stored tuple, and goes stream by stream, from old to new.
 
     A note has fallen if it is less than the root of a half of the one before. When looks are
-    settled and more than 1.6 % of the notes had fallen, twice as many are made from then on, eight
-    a turn at most; if less than 0.8 %, half as many, one at least. Of what was counted half counts
+    settled and more than 3 % of the notes had fallen, twice as many are made from then on, eight
+    a turn at most; if less than 1.5 %, half as many, one at least. Of what was counted half counts
     the next time.
     """
 

@@ -77,8 +77,9 @@ def simulate(
     """Join within a capacity: a number is one buffer for all, a sequence one a stream.
 
     It is in tuples, unless ``key_sizes`` says what a key of each join takes in bytes, and
-    ``note_sizes`` what it takes more once it came again; then ``places`` says how many tuples the budget is thought to hold at most, and ``aside`` how many
-    are kept aside for recall: an eighth of a budget in tuples, 256 to 4,096.
+    ``note_sizes`` what it takes more once it came again; then ``places`` says how many tuples the
+    budget is thought to hold at most, and ``aside`` how many are kept aside for recall: an eighth
+    of a budget in tuples, 256 to 4,096.
 
     The policy starts afresh and keeps what it noted, for whoever wants to read it afterwards.
     """
