@@ -8,9 +8,9 @@ has the tuple that goes first at the top: smallest priority, then both ties, the
 ``ranks`` are the priorities by place in the heap, so that a tuple finds its place without a look at
 the records of others; where the heap is in no order they mean nothing.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
-policies (``keys.py``). ``notes`` are those that seven digits are enough for; a key has a row of them
-once the policy asks for it (``keys.take_notes``), and ``rows`` says which, or NONE. Who calls the
-kernels keeps enough numbers and rows free.
+policies (``keys.py``). ``notes`` are those that seven digits are enough for; a key has a row of
+them once the policy asks for it (``keys.take_notes``), and ``rows`` says which, or NONE. Who calls
+the kernels keeps enough numbers and rows free.
 
 In a join on sets every item of a tuple is a key. A tuple's items are *postings*, records of
 ``posts``, chained in the order of their values, each in the list of its item and stream, newest

@@ -56,8 +56,8 @@ STREAM = _record(
 BUFFER = _record("used capacity heaped")
 #: A join. ``kind``: how it compares; ``contained``: the stream whose sets must lie within the
 #: other's; ``key_bytes``: what a key costs in bytes; ``note_bytes``: what its notes do, if it has
-#: any; ``counted``: whether stored tuples that agree are counted; ``members``: its streams, with the
-#: length of their windows in time and in tuples.
+#: any; ``counted``: whether stored tuples that agree are counted; ``members``: its streams, with
+#: the length of their windows in time and in tuples.
 JOIN = _record(
     "width kind contained key_bytes note_bytes counted",
     members=(np.int64, MEMBERS),
