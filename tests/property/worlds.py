@@ -225,6 +225,7 @@ class World:
             twin,
             seed=SEED,
             key_sizes=[int(size) for size in stage.memory.joins.key_bytes],
+            note_sizes=[int(size) for size in stage.memory.joins.note_bytes],
             places=budget // PLACE_BYTES,
             aside=room(stage.plan, budget),
         )  # fmt: skip

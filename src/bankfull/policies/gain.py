@@ -9,52 +9,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import hooks
-from bankfull.kernels.bounded.keys import bytes_of
-from bankfull.kernels.bounded.memory import (
-    NONE,
-    Memory,
-    first_key,
-    goes_before,
-    key_at,
-    listed,
-    matching,
-    next_key,
-    on_keys,
-    pooled,
-    sift,
-)
+from bankfull.kernels.bounded.memory import NONE, Memory
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
 from bankfull.kernels.recall.feed import AGES, PARTNERS, RING, Feed, count_crowd, slice_of, widths
+from bankfull.policies.looks import (
+    AGAIN,
+    CLASS,
+    HAD,
+    LAST,
+    first_to_go,
+    go_round,
+    settle_looks,
+    weigh_newcomer,
+)
 from bankfull.policies.mixture import (
     COUNTS,
     ESTIMATORS,
     LIVES,
     TIMES,
     TOTALS,
-    chance_of,
     first_shares,
-    had_partners,
     learn,
-    prepare,
 )
 from bankfull.policies.registry import Policy, Shape, check, register
-from bankfull.policies.returns import (
-    index_at,
-    look_at_sample,
-    slice_at,
-    tabulate_returns,
-    worth_waiting,
-)
+from bankfull.policies.returns import index_at, look_at_sample, slice_at, tabulate_returns
 from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulate_worth
 
-#: Stored tuples whose priority is looked at again for each arrival; most corrections an eviction;
-#: how many that share a key are passed on the way to the oldest of them.
-_AGAIN, _MOST, _ALONG = 8, 8, 64
 #: Tuples between the first tables; later it is a 32nd (2 to the 5th) of the next power of two.
 _SOONEST, _PART = 8, 5
-#: The notes of a tuple: the class of its importance, the partners it has had, and the number of
-#: the arrival that was the last of them.
-_CLASS, _HAD, _LAST = 0, 1, 2
 
 
 class GainState(NamedTuple):
@@ -62,22 +44,23 @@ class GainState(NamedTuple):
 
     For every join and stream: ``totals``, decayed counts of arrivals, like those of keys, then all
     arrivals, the time of the last and those learned from; ``shares`` of the estimators;
-    ``factors``, what a count of a key is worth. For every stream: ``seen``, the decayed number of
-    tuples in each class of importance; ``worth[s, c]``, what a result with stream s is worth to a
-    tuple of class c.
+    ``factors``, what a count of a key is worth (``mixture.prepare``). For every stream: ``seen``,
+    the decayed number of tuples in each class of importance; ``worth[s, c]``, what a result with
+    stream s is worth to a tuple of class c.
 
     Of every state (``returns.py``): ``found`` meetings (``crowds``: ``kernels/recall/feed.py``),
     ``looked``, the time spent in it and the meetings expected, and the ``indices`` made of them, at
     the beginning of each slice and at the end of the last.
     ``sampled``: they come from the sample. ``once[s]``: a tuple of the stream has one partner at
-    most; ``ends[s]``: the slices that its window has; ``begins`` and ``widths`` of the slices;
+    most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
     ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
     last look, how many there were, and how many tuples had come by then.
 
     ``every``: after so many tuples tables are made. ``period``: tuples since then, the time that
     ``factors`` hold for, and how many keys and items came by then. ``cursor``: the stream and slot
-    to be looked at next. ``chances``, ``fresh``, ``counts``, ``rates`` and ``inside`` are room to
-    work in.
+    to be looked at next. ``again``: how many it looks at, and how many of so many looks found a
+    priority that had fallen. ``seen_again``, ``chances``, ``counts``, ``rates`` and ``inside`` are
+    room to work in.
     """
 
     rate: float
@@ -97,13 +80,13 @@ class GainState(NamedTuple):
     indices: Float64
     once: Int64
     ends: Int64
-    begins: Float64
     widths: Float64
     clock: Float64
     period: Float64
     cursor: Int64
+    again: Float64
+    seen_again: Int64
     chances: Float64
-    fresh: Float64
     counts: Float64
     rates: Float64
     inside: Float64
@@ -130,8 +113,8 @@ class Gain(Policy):
     Frequency (PROB), locality (GDJ), age (AGE) and importance (SIMP) are special cases. Statistics
     are bounded: keys that nobody stored holds are forgotten, the rarest first. Priorities are
     corrected lazily: when a tuple comes up for eviction, and a few with every arrival, by a
-    cursor that visits the stored tuples in turn. Tables are made anew every ``period`` tuples, with
-    larger budgets less often, at first every eight.
+    cursor that visits the stored tuples in turn, fewer where that finds little. Tables are made
+    anew every ``period`` tuples, with larger budgets less often, at first every eight.
 
     Reference: none; the mixture follows the notes in the project's own experiment.
     Cost: a bounded number of estimates and heap operations an arrival, whatever the buffer.
@@ -164,7 +147,7 @@ class Gain(Policy):
             shape.scale,
             np.zeros((*each, TOTALS)),
             np.tile(first_shares(), (*each, 1)),
-            np.zeros((*each, 3, LIVES)),
+            np.zeros((*each, streams + 1, LIVES)),
             np.zeros((streams, classes)),
             np.tile(own, (streams, 1)),
             shape.sampled,
@@ -175,13 +158,13 @@ class Gain(Policy):
             index,
             once,
             np.array(ends, np.int64),
-            np.cumsum(widths()) - widths(),
             widths(),
             np.zeros(3),
             np.array([0.0, np.inf, 0.0]),
             np.array([0, NONE]),
+            np.array([float(AGAIN), 0.0, 0.0]),
+            np.zeros(AGAIN, np.int64),
             np.zeros(ESTIMATORS),
-            np.zeros((streams, LIVES)),
             np.zeros((streams, LIVES)),
             np.zeros((AGES, PARTNERS)),
             np.zeros((3, PARTNERS)),
@@ -215,90 +198,42 @@ def _now(policy: GainState, memory: Memory, time: int) -> float:
 
 
 @inlined
-def _intensity(policy: GainState, memory: Memory, slot: int, now: float) -> float:
-    """Return the importance that a tuple is expected to earn an arrival, at any age."""
-    if policy.period[1] != now:
-        prepare(policy, memory, now)
-    own = memory.slots[slot].stream
-    importance = int(memory.slots[slot].notes[_CLASS])
-    total = 0.0
-    for join in range(memory.joins.shape[0]):
-        for member in range(memory.joins[join].width):
-            o = memory.joins[join].members[member]
-            if o == own:
-                continue
-            promised, place = -1.0, first_key(memory, slot, join)
-            while place >= 0:
-                key = key_at(memory, join, place)
-                chance = chance_of(policy, memory, join, key, o, now)
-                promised = pooled(memory, join, own, promised, chance)
-                place = next_key(memory, join, place)
-            many = policy.period[2] / max(memory.streams[o].arrived, 1)
-            promised = matching(memory, join, max(promised, 0.0), many)
-            total += promised * policy.worth[o, importance]
-    return total
-
-
-@inner
-def _write(policy: GainState, memory: Memory, slot: int, now: float) -> float:
-    """Write a tuple's priority; returns what it is expected to earn an arrival, at any age."""
-    expected = _intensity(policy, memory, slot, now)
-    index = index_at(policy, memory, slot, int(memory.slots[slot].notes[_HAD]))
-    memory.slots[slot].priority = expected * index / bytes_of(memory, slot)
-    if expected == 0.0:
-        # The others have brought nothing yet; what comes first may be for who waited longest.
-        importance = int(memory.slots[slot].notes[_CLASS])
-        memory.slots[slot].priority = worth_waiting(policy, memory, slot, importance)
-    return expected
-
-
-@inlined
 def _class_in(memory: Memory, stream: int, importance: float) -> int:
     """Return the class of a tuple's importance, if its stream has one."""
     return class_of(importance) if memory.streams[stream].weighed else NO_CLASS
+
+
+@rule(hooks.notes_keys, GainState)
+def _notes_keys(policy: GainState) -> bool:
+    return True
 
 
 @rule(hooks.arrived, GainState)
 def _arrived(
     policy: GainState, memory: Memory, key: int, stream: int, importance: float, t: int
 ) -> None:
-    now = _now(policy, memory, t)
-    had_partners(policy, memory, key, stream, now)
-    learn(policy, memory, key, stream, now)
+    learn(policy, memory, key, stream, _now(policy, memory, t))
     policy.seen[stream, _class_in(memory, stream, importance)] += 1.0
 
 
 @rule(hooks.enter, GainState)
 def _enter(policy: GainState, memory: Memory, slot: int, time: int) -> None:
     stream, importance = memory.slots[slot].stream, memory.slots[slot].importance
-    memory.slots[slot].notes[_CLASS] = _class_in(memory, stream, importance)
-    memory.slots[slot].notes[_HAD] = policy.had[(memory.now.seq_next - 1) % RING]
-    memory.slots[slot].notes[_LAST] = -1.0
-    _weigh(policy, memory, slot, _now(policy, memory, time))
-
-
-@inner
-def _weigh(policy: GainState, memory: Memory, slot: int, now: float) -> None:
-    """Weigh a newcomer, and the one before it with its key: if one of them goes, the older."""
-    _write(policy, memory, slot, now)
-    for join in range(memory.joins.shape[0]):
-        key = memory.links[slot, join].first
-        if key >= 0 and on_keys(memory, join):
-            before = listed(memory, key, memory.slots[slot].stream)
-            if before >= 0:
-                _write(policy, memory, before, now)
-                sift(memory, before)
+    memory.slots[slot].notes[CLASS] = _class_in(memory, stream, importance)
+    memory.slots[slot].notes[HAD] = policy.had[(memory.now.seq_next - 1) % RING]
+    memory.slots[slot].notes[LAST] = -1.0
+    weigh_newcomer(policy, memory, slot, _now(policy, memory, time))
 
 
 @rule(hooks.matched, GainState)
 def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     """Count a partner, once for each arrival; the priority changes with the index at once."""
     about = memory.slots[slot]
-    if about.notes[_LAST] == memory.now.seq_next:
+    if about.notes[LAST] == memory.now.seq_next:
         return False
-    about.notes[_LAST] = memory.now.seq_next
-    had = int(about.notes[_HAD])
-    about.notes[_HAD] += 1.0
+    about.notes[LAST] = memory.now.seq_next
+    had = int(about.notes[HAD])
+    about.notes[HAD] += 1.0
     if not policy.sampled:
         age = slice_at(policy, memory, slot)
         policy.found[about.stream, age, min(had, PARTNERS - 1)] += 1.0
@@ -321,82 +256,24 @@ def _left(policy: GainState, memory: Memory, slot: int) -> None:
 
 @rule(hooks.choose, GainState)
 def _choose(policy: GainState, memory: Memory, buffer: int, time: int) -> int:
-    return _first(policy, memory, buffer, _now(policy, memory, time))
-
-
-@inner
-def _first(policy: GainState, memory: Memory, buffer: int, now: float) -> int:
-    """Return the top of the heap once it stays there after a second look.
-
-    After too many looks it is the one that goes first of those seen. The oldest that shares its
-    key is looked at too, so that of equals the oldest goes; sets share none.
-    """
-    heap = memory.heap[buffer]
-    chosen = heap[0]
-    for _ in range(_MOST):
-        first = heap[0]
-        _write(policy, memory, first, now)
-        sift(memory, first)
-        if goes_before(memory, first, chosen):
-            chosen = first
-        if heap[0] == first:
-            break
-    first = chosen
-    for join in range(memory.joins.shape[0]):
-        if on_keys(memory, join) and memory.links[first, join].first >= 0:
-            oldest = first
-            for _ in range(_ALONG):
-                older = memory.links[oldest, join].older
-                if older < 0:
-                    break
-                oldest = older
-            _write(policy, memory, oldest, now)
-            sift(memory, oldest)
-            if goes_before(memory, oldest, chosen):
-                chosen = oldest
-    return chosen  # type: ignore[no-any-return]
-
-
-@inlined
-def _next(policy: GainState, memory: Memory) -> Any:
-    """Return the tuple at the cursor, which goes from old to new, stream by stream."""
-    cursor = policy.cursor
-    while cursor[1] == NONE:
-        cursor[0] = (cursor[0] + 1) % memory.streams.shape[0]
-        cursor[1] = memory.streams[cursor[0]].oldest
-    slot = cursor[1]
-    cursor[1] = memory.slots[slot].newer
-    return slot
+    return first_to_go(policy, memory, buffer, _now(policy, memory, time))
 
 
 @rule(hooks.processed, GainState)
 def _processed(policy: GainState, memory: Memory, stream: int, time: int) -> None:
-    _go_round(policy, memory, _now(policy, memory, time))
+    go_round(policy, memory, _now(policy, memory, time))
+    policy.had[memory.now.seq_next % RING] = 0
+    policy.period[0] += 1.0
+    if policy.period[0] >= policy.every:
+        policy.period[0] = 0.0
+        _tabulate(policy, memory)
 
 
 @inner
-def _go_round(policy: GainState, memory: Memory, now: float) -> None:
-    """Look again at a few tuples, and make tables when it is time to."""
-    stored = 0
-    for buffer in range(memory.buffers.shape[0]):
-        stored += memory.buffers[buffer].heaped
-    many = min(stored, _AGAIN)
-    for _ in range(many):
-        slot = _next(policy, memory)
-        expected = _write(policy, memory, slot, now)
-        sift(memory, slot)
-        if not policy.sampled:
-            had = min(int(memory.slots[slot].notes[_HAD]), PARTNERS - 1)
-            looked = policy.looked[memory.slots[slot].stream, slice_at(policy, memory, slot), had]
-            looked[0] += stored / many * (now - policy.clock[0])
-            looked[1] += stored / many * expected
-    policy.had[memory.now.seq_next % RING] = 0
-    policy.period[0] += 1.0
+def _tabulate(policy: GainState, memory: Memory) -> None:
+    """Make tables of what was seen, and settle how much is looked at."""
+    settle_looks(policy.again)
+    for s in range(memory.streams.shape[0]):
+        tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
     if not policy.sampled:
-        policy.clock[0] = now
-    if policy.period[0] >= policy.every:
-        policy.period[0] = 0.0
-        for s in range(memory.streams.shape[0]):
-            tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
-        if not policy.sampled:
-            tabulate_returns(policy, float(policy.every))
+        tabulate_returns(policy, float(policy.every))

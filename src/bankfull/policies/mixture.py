@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bankfull.kernels.bounded.memory import (
-    Memory,
-    on_keys,
-)
+from bankfull.kernels.bounded.keys import take_notes
+from bankfull.kernels.bounded.memory import Memory, on_keys
 from bankfull.kernels.compiler import Float64, inlined, inner
 from bankfull.kernels.recall.feed import RING
 
@@ -44,22 +42,26 @@ def first_shares() -> Float64:
 
 
 @inlined
-def _faded(counts: Any, since: float, now: float, out: Float64) -> None:
-    """Write what is left of decayed counts: every half-life is a quarter of the one before."""
-    left = np.exp2(-0.25 * (now - since))
-    for life in range(_FADING):
-        out[life] = counts[life] * left
-        left *= left
-        left *= left
+def _left(since: float, now: float) -> float:
+    """Return what is left of the slowest count since a time; times may lie before zero."""
+    return np.exp2(min(0.25 * (since - now), 0.0))  # type: ignore[no-any-return]
 
 
 @inlined
-def _refresh_totals(policy: Any, memory: Memory, join: int, now: float) -> None:
-    """Write the arrivals of every stream, decayed like the counts of keys, into ``fresh``."""
+def _fade_totals(policy: Any, memory: Memory, join: int, now: float) -> None:
+    """Let the decayed arrivals of every stream be those of now.
+
+    Every half-life is a quarter of the one before: what is left is the fourth power.
+    """
+    totals = policy.totals
     for s in range(memory.streams.shape[0]):
-        totals = policy.totals[join, s]
-        _faded(totals, totals[_SINCE], now, policy.fresh[s])
-        policy.fresh[s, _FADING] = totals[_FADING]
+        if totals[join, s, _SINCE] != now:
+            left = _left(totals[join, s, _SINCE], now)
+            for life in range(_FADING):
+                totals[join, s, life] *= left
+                left *= left
+                left *= left
+            totals[join, s, _SINCE] = now
 
 
 @inner
@@ -67,38 +69,36 @@ def prepare(policy: Any, memory: Memory, now: float) -> None:
     """Write what a count of a key is worth now for every join, stream and life.
 
     The mixture is linear in the counts, so the proportions, the totals below the fractions and
-    the stream's part of all arrivals go into one factor each: ``factors[join, o, 0]`` for counts
-    of stream o itself, ``[.., 1]`` for those of the join's other streams, ``[.., 2, 0]`` for any
-    key, ``[.., 2, 1]`` for every arrival of a key on any stream but the first.
+    the stream's part of all arrivals go into one factor each: ``factors[join, o, s]`` for counts
+    of stream s, ``factors[join, o, streams, 0]`` for any key and, behind it, for every arrival of a
+    key on any stream but the first.
     """
     policy.period[1] = now
-    fresh = policy.fresh
+    totals, factors, streams = policy.totals, policy.factors, memory.streams.shape[0]
     everything, policy.period[2] = 0.0, 0.0
     for join in range(memory.joins.shape[0]):
-        for s in range(memory.streams.shape[0]):
-            totals = policy.totals[join, s]
-            policy.period[2] += totals[_FADING]
-            everything += totals[1] * np.exp2(totals[_SINCE] - now)
+        _fade_totals(policy, memory, join, now)
+        for s in range(streams):
+            policy.period[2] += totals[join, s, _FADING]
+            everything += totals[join, s, 1]
     for join in range(memory.joins.shape[0]):
-        _refresh_totals(policy, memory, join, now)
         for member in range(memory.joins[join].width):
             o = memory.joins[join].members[member]
-            arrivals = fresh[o, 1] / everything if everything > 0.0 else 1.0
-            shares, factors = policy.shares[join, o], policy.factors[join, o]
+            arrivals = totals[join, o, 1] / everything if everything > 0.0 else 1.0
+            shares = policy.shares[join, o]
             for life in range(LIVES):
-                own = fresh[o, life]
-                others = 0.0
-                for another in range(memory.joins[join].width):
-                    s = memory.joins[join].members[another]
-                    if s != o:
-                        others += fresh[s, life]
+                own, others = totals[join, o, life], 0.0
+                for s in range(streams):
+                    others += totals[join, s, life] if s != o else 0.0
                 both = shares[2 * LIVES + life] / (own + others) if own + others > 1e-9 else 0.0
-                factors[0, life] = both + (shares[life] / own if own > 1e-9 else 0.0)
-                factors[1, life] = both + (shares[LIVES + life] / others if others > 1e-9 else 0.0)
-                factors[0, life] *= arrivals
-                factors[1, life] *= arrivals
-            factors[2, 0] = arrivals * shares[ESTIMATORS - 1] / (1.0 + memory.now.keys_ever)
-            factors[2, 1] = arrivals * shares[_REPEATS] / _repeated(policy, memory, join)
+                mine = both + (shares[life] / own if own > 1e-9 else 0.0)
+                theirs = both + (shares[LIVES + life] / others if others > 1e-9 else 0.0)
+                for s in range(streams):
+                    factors[join, o, s, life] = arrivals * (mine if s == o else theirs)
+            factors[join, o, streams, 0] = arrivals * shares[ESTIMATORS - 1]
+            factors[join, o, streams, 0] /= 1.0 + memory.now.keys_ever
+            factors[join, o, streams, 1] = arrivals * shares[_REPEATS]
+            factors[join, o, streams, 1] /= _repeated(policy, memory, join)
 
 
 @inlined
@@ -114,59 +114,62 @@ def _repeated(policy: Any, memory: Memory, join: int) -> float:
 def chance_of(policy: Any, memory: Memory, join: int, key: int, o: int, now: float) -> float:
     """Return the part of the next arrivals that a key on stream ``o`` is expected to be.
 
-    Elements are taken one by one: a row taken out of an array is counted as a user of it.
+    Streams that are not of the join have no counts of its keys. Elements are taken one by one: a
+    row taken out of an array is counted as a user of it.
     """
-    stats, notes, joins, factors = memory.stats, memory.notes, memory.joins, policy.factors
-    streams = memory.streams.shape[0]
-    chance, again = factors[join, o, 2, 0], -1.0
-    faded = np.exp2(-0.25 * (now - stats[key, streams]))
-    for member in range(joins[join].width):
-        s = joins[join].members[member]
-        kind = 0 if s == o else 1
+    stats, notes, factors, streams = memory.stats, memory.notes, policy.factors, policy.ends.size
+    row = memory.rows[key]
+    chance, again = factors[join, o, streams, 0], -1.0
+    left = _left(stats[key, streams], now)
+    for s in range(streams):
         again += stats[key, s]
-        chance += stats[key, s] * factors[join, o, kind, _FADING]
-        left = faded
+        chance += stats[key, s] * factors[join, o, s, _FADING]
+    if row < 0:  # it came once
         for life in range(_FADING):
-            chance += notes[key, s * COUNTS + life] * left * factors[join, o, kind, life]
+            recent = 0.0
+            for s in range(streams):
+                recent += stats[key, s] * factors[join, o, s, life]
+            chance += left * recent
             left *= left
             left *= left
-    return chance + max(again, 0.0) * factors[join, o, 2, 1]  # type: ignore[no-any-return]
+        return chance + max(again, 0.0) * factors[join, o, streams, 1]  # type: ignore[no-any-return]
+    for life in range(_FADING):
+        recent = 0.0
+        for s in range(streams):
+            recent += notes[row, s * COUNTS + life] * factors[join, o, s, life]
+        chance += left * recent
+        left *= left
+        left *= left
+    return chance + max(again, 0.0) * factors[join, o, streams, 1]  # type: ignore[no-any-return]
 
 
 @inlined
-def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now: float) -> None:
+def _learn_shares(policy: Any, memory: Memory, join: int, o: int) -> None:
     """Let the estimators that saw this arrival coming have more to say.
 
     A key that nobody has seen teaches nothing of those that were seen, which alone are compared:
     learned from, it would speak for the estimator that knows nothing (``docs/decisions/0010``).
     """
-    chances, shares, about = policy.chances, policy.shares[join, o], memory.stats[key]
-    streams = memory.streams.shape[0]
-    _refresh_totals(policy, memory, join, now)
-    for s in range(streams):
-        at = s * COUNTS
-        _faded(memory.notes[key, at : at + COUNTS], about[streams], now, policy.counts[s])
-        policy.counts[s, _FADING] = about[s] - (s == o)  # the arrival itself is no evidence
+    chances, shares, counts = policy.chances, policy.shares[join, o], policy.counts
+    came = 0.0
+    for s in range(counts.shape[0]):
+        came += counts[s, _FADING]
+    if came <= 0.0:
+        return
     for life in range(LIVES):
-        count, total, others, totals = policy.counts[o, life], policy.fresh[o, life], 0.0, 0.0
-        for member in range(memory.joins[join].width):
-            s = memory.joins[join].members[member]
-            if s != o:
-                others += policy.counts[s, life]
-                totals += policy.fresh[s, life]
+        count, total, others, totals = counts[o, life], policy.totals[join, o, life], 0.0, 0.0
+        for s in range(counts.shape[0]):
+            others += counts[s, life] if s != o else 0.0
+            totals += policy.totals[join, s, life] if s != o else 0.0
         both = total + totals
         chances[life] = count / total if total > 1e-9 else 0.0
         chances[LIVES + life] = others / totals if totals > 1e-9 else 0.0
         chances[2 * LIVES + life] = (count + others) / both if both > 1e-9 else 0.0
-    again = count + others - 1.0  # the last of the lives has no end
-    chances[_REPEATS] = max(again, 0.0) / _repeated(policy, memory, join)
+    chances[_REPEATS] = max(came - 1.0, 0.0) / _repeated(policy, memory, join)
     chances[ESTIMATORS - 1] = 1.0 / (1.0 + memory.now.keys_ever)
-    mixed, seen = 0.0, False
+    mixed = 0.0
     for estimator in range(ESTIMATORS):
         mixed += shares[estimator] * chances[estimator]
-        seen = seen or (estimator < _REPEATS and chances[estimator] > 0.0)
-    if not seen:
-        return
     rate = max(policy.rate, 2.0 / (20.0 + policy.totals[join, o, _LEARNED]))
     policy.totals[join, o, _LEARNED] += 1.0
     follows = rate / mixed
@@ -176,40 +179,53 @@ def _learn_shares(policy: Any, memory: Memory, join: int, key: int, o: int, now:
 
 
 @inlined
-def _count(policy: Any, memory: Memory, join: int, key: int, stream: int, now: float) -> None:
-    """Count an arrival; :func:`_learn_shares` has left what the counts are now."""
-    streams, totals = memory.streams.shape[0], policy.totals[join, stream]
-    for life in range(_FADING):
-        policy.counts[stream, life] += 1.0
-        totals[life] = policy.fresh[stream, life] + 1.0
-        for s in range(streams):
-            memory.notes[key, s * COUNTS + life] = policy.counts[s, life]
-    totals[_FADING] += 1.0
-    memory.stats[key, streams] = totals[_SINCE] = now
-
-
-@inner
-def had_partners(policy: Any, memory: Memory, key: int, stream: int, now: float) -> None:
+def _had_partners(policy: Any, memory: Memory, stream: int) -> None:
     """Note how many partners an arrival has had in the last window, about: none, one or more.
 
     A count that halves every window is one half to one after one arrival within it.
     """
-    join, streams, had = int(memory.codes[key, 1]), memory.streams.shape[0], 0
-    if not on_keys(memory, join):
-        return
-    left = np.exp2(memory.stats[key, streams] - now)
-    for member in range(memory.joins[join].width):
-        o = memory.joins[join].members[member]
+    had = 0
+    for o in range(policy.counts.shape[0]):
         if o != stream:
-            recent = memory.notes[key, o * COUNTS + 1] * left
+            recent = policy.counts[o, 1]
             had += 0 if recent < 0.5 else 1 if recent <= 1.0 else 2
     policy.had[memory.now.seq_next % RING] += had
 
 
 @inner
 def learn(policy: Any, memory: Memory, key: int, stream: int, now: float) -> None:
-    """Learn from the arrival of a key."""
-    join = int(memory.codes[key, 1])
-    _learn_shares(policy, memory, join, key, stream, now)
-    _count(policy, memory, join, key, stream, now)
+    """Learn from the arrival of a key, then count it.
+
+    A key that came once has no notes: each of its counts is what is left of one.
+    """
+    join, streams, counts = int(memory.codes[key, 1]), memory.streams.shape[0], policy.counts
+    _fade_totals(policy, memory, join, now)
+    for s in range(streams):
+        counts[s, _FADING] = memory.stats[key, s]
+    counts[stream, _FADING] -= 1.0  # the arrival itself is no evidence
+    row, left = np.int64(memory.rows[key]), _left(memory.stats[key, streams], now)
+    came = 0.0
+    for life in range(_FADING):
+        for s in range(streams):
+            count = counts[s, _FADING]
+            if row >= 0:
+                count = memory.notes[row, s * COUNTS + life]
+            counts[s, life] = count * left
+        left *= left
+        left *= left
+    for s in range(streams):
+        came += counts[s, _FADING]
+    if row < 0 and came > 0.0:
+        row = take_notes(memory, key)
+    if on_keys(memory, join):
+        _had_partners(policy, memory, stream)
+    _learn_shares(policy, memory, join, stream)
+    for life in range(_FADING):
+        counts[stream, life] += 1.0
+        if row >= 0:
+            for s in range(streams):
+                memory.notes[row, s * COUNTS + life] = counts[s, life]
+        policy.totals[join, stream, life] += 1.0
+    policy.totals[join, stream, _FADING] += 1.0
+    memory.stats[key, streams] = now
     policy.period[1] = np.inf  # the factors no longer hold

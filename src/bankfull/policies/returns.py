@@ -19,7 +19,7 @@ from typing import Any
 from bankfull.kernels.bounded.keys import find_key
 from bankfull.kernels.bounded.memory import Memory, has_left
 from bankfull.kernels.compiler import inlined, inner, kernel
-from bankfull.kernels.recall.feed import FINE, PARTNERS, slice_of
+from bankfull.kernels.recall.feed import FINE, PARTNERS, slice_and_part, slice_of
 from bankfull.kernels.recall.sample import Watch
 from bankfull.policies.mixture import chance_of, prepare
 
@@ -47,8 +47,7 @@ def index_at(policy: Any, memory: Memory, slot: int, had: int) -> float:
     if policy.scale <= 0.0:
         return policy.indices[stream, 0, n]  # type: ignore[no-any-return]
     age = (memory.now.time_now - memory.slots[slot].time) / policy.scale
-    at = slice_of(age)
-    into = min((age - policy.begins[at]) / policy.widths[at], 1.0)
+    at, into = slice_and_part(age)
     before, after = policy.indices[stream, at, n], policy.indices[stream, at + 1, n]
     return before + into * (after - before)  # type: ignore[no-any-return]
 
@@ -118,7 +117,7 @@ def _expected(policy: Any, memory: Memory, watch: Watch, kept: int, s: int, now:
             if o == s:
                 continue
             if key < 0:
-                total += policy.factors[join, o, 2, 0]
+                total += policy.factors[join, o, memory.streams.shape[0], 0]
             else:
                 total += chance_of(policy, memory, join, key, o, now)
     return total

@@ -17,6 +17,7 @@ from bankfull.kernels.bounded import memory as m
 from bankfull.kernels.bounded.keys import number_again
 from bankfull.kernels.bounded.leaps import Leaps
 from bankfull.kernels.bounded.records import BUFFER, HELD_SET, LINK, LIST, NOW, POST, SLOT, records
+from bankfull.kernels.bounded.slotsets import COMMON
 
 #: Tuples that are processed at a time; where they have sets or the budget is in bytes, fewer: at
 #: most, and at least.
@@ -45,10 +46,11 @@ class Slots:
         own = self.shed.shares is not None or self.shed.proportional
         policy = self.shed.policy
         self.stats = streams * (1 + policy.key_stats) + policy.key_times
+        self.times = policy.key_times
         self.notes = streams * policy.key_notes
         # A slot with a quarter to spare; a key with its part of the hash table.
-        slot = SLOT.itemsize + LINK.itemsize * joins + 8
-        key = 40 + LIST.itemsize * streams + 8 * self.stats + 4 * self.notes
+        slot = SLOT.itemsize + LINK.itemsize * joins + 16
+        key = 40 + LIST.itemsize * streams + 8 * self.stats + 4 * (self.notes > 0)
         if bagger:
             slot += 24 + HELD_SET.itemsize * joins
         self.overhead = slot * 5 // 4
@@ -57,10 +59,12 @@ class Slots:
             slots=records(0, SLOT),
             links=records((0, joins), LINK),
             heap=np.zeros((streams if own else 1, 0), np.int64),
+            ranks=np.zeros((streams if own else 1, 0)),
             codes=np.zeros((0, 2), np.uint64),
             lists=records((0, streams), LIST),
             stats=np.zeros((0, self.stats)),
             notes=np.zeros((0, self.notes), np.float32),
+            rows=np.zeros(0, np.int32),
             table=np.zeros(0, np.int64),
             streams=about_streams(plan, own),
             buffers=records(streams if own else 1, BUFFER),
@@ -78,6 +82,7 @@ class Slots:
         if self.shed.in_bytes:
             now.keys_most = 0
             self.memory.joins.key_bytes = key
+            self.memory.joins.note_bytes = 4 * self.notes
             self.memory.joins.key_bytes[list(bagger.joins)] = self.key_bytes
         if bagger:
             self._prepare_sets()
@@ -118,6 +123,7 @@ class Slots:
             wanted=np.zeros(0, np.int64),
             wanted_weights=np.zeros(0),
             at_least=self.bagger.describe(self.memory.joins, counted),
+            common=np.zeros(COMMON + 1),
             leaps=None if compare is None else Leaps(compare.basic, np.zeros(0, np.int32)),
         )
         self.memory = self.memory._replace(sets=sets)
@@ -143,8 +149,9 @@ class Slots:
             tuples.older[have:] = [*range(have + 1, wanted), int(memory.now.free)]
             memory.now.free = have
             heap = np.zeros((len(memory.heap), wanted), np.int64)
-            heap[:, :have] = memory.heap
-            memory = memory._replace(slots=tuples, links=links, heap=heap)
+            ranks = np.zeros((len(memory.heap), wanted))
+            heap[:, :have], ranks[:, :have] = memory.heap, memory.ranks
+            memory = memory._replace(slots=tuples, links=links, heap=heap, ranks=ranks)
             if memory.sets is not None:
                 sets = memory.sets._replace(
                     held=longer(memory.sets.held, wanted),
@@ -157,6 +164,8 @@ class Slots:
         if numbers > len(memory.codes):
             used = int(memory.now.keys_used)
             self._number_keys(np.arange(used), numbers + numbers // 8 + 64)
+        if self.notes:
+            self._make_room_for_notes(numbers)
         if memory.sets is not None and items:
             self._make_room_for_items(memory.sets, items)
             self._make_room_for_set(largest)
@@ -165,8 +174,9 @@ class Slots:
         """Assert the sizes that the kernel relies on: compiled, it does not look."""
         memory, slots, numbers = self.memory, len(self.memory.slots), len(self.memory.codes)
         assert memory.links.shape == (slots, len(self.plan.joins))
-        assert memory.heap.shape == (len(memory.buffers), slots)
-        assert len(memory.lists) == len(memory.stats) == len(memory.notes) == numbers
+        assert memory.heap.shape == memory.ranks.shape == (len(memory.buffers), slots)
+        assert len(memory.lists) == len(memory.stats) == numbers
+        assert not self.notes or len(memory.rows) == numbers
         assert numbers < len(memory.table)
         assert memory.now.keys_used <= numbers
         assert -1 <= memory.now.free < slots
@@ -180,6 +190,14 @@ class Slots:
             if memory.sets.leaps is not None:
                 assert len(memory.sets.leaps.older) == len(memory.sets.posts)
             assert memory.sets.held["items"].max(initial=0) <= len(memory.sets.wanted)
+
+    def _make_room_for_notes(self, numbers: int) -> None:
+        """Have a row of notes for every key that may come again until there are so many keys."""
+        memory = self.memory
+        wanted = min(int(memory.now.noted) + numbers - int(memory.now.keys_used), numbers)
+        if wanted > len(memory.notes):
+            longer_notes = longer(memory.notes, wanted + wanted // 8 + 64)
+            self.memory = memory._replace(notes=longer_notes)
 
     def _make_room_for_items(self, sets: m.SlotSets, items: int) -> None:
         have, now = len(sets.posts), self.memory.now
@@ -216,7 +234,8 @@ class Slots:
         memory, used = self.memory, int(self.memory.now.keys_used)
         held = self._held(used)
         if self.shed.in_bytes:
-            spare = min(max(16, budget // SPARE // self.key_bytes), _SPARE_KEYS)
+            each = self.key_bytes + 4 * self.notes
+            spare = min(max(16, budget // SPARE // each), _SPARE_KEYS)
             kept = int(held.sum()) + spare // 2
             most = kept + max(spare - spare // 2, wanted)
             memory.now.held_least = memory.now.held - spare
@@ -250,9 +269,18 @@ class Slots:
         codes = np.zeros((wanted, 2), np.uint64)
         lists = records((wanted, memory.lists.shape[1]), LIST)
         lists.newest = m.NONE
-        stats, notes = np.zeros((wanted, self.stats)), np.zeros((wanted, self.notes), np.float32)
+        stats = np.zeros((wanted, self.stats))
+        stats[:, self.stats - self.times :] = -np.inf  # it has never come
         lists[: len(keep)], stats[: len(keep)] = memory.lists[keep], memory.stats[keep]
-        notes[: len(keep)] = memory.notes[keep]
+        rows, notes = memory.rows, memory.notes
+        if self.notes:
+            rows = np.full(wanted, m.NONE, np.int32)
+            of = memory.rows[keep]
+            noted = np.flatnonzero(of >= 0)
+            rows[noted] = np.arange(noted.size)
+            notes = np.zeros((max(len(notes), noted.size), self.notes), np.float32)
+            notes[: noted.size] = memory.notes[of[noted]]
+            memory.now.noted = noted.size
         renumbered = np.full(used + 1, m.NONE, np.int64)
         renumbered[keep] = np.arange(len(keep))
         for join in range(len(self.plan.joins)):
@@ -263,7 +291,7 @@ class Slots:
             memory.sets.posts.key = renumbered[memory.sets.posts.key]
         before = memory.codes
         self.memory = memory._replace(
-            table=table, codes=codes, lists=lists, stats=stats, notes=notes
+            table=table, codes=codes, lists=lists, stats=stats, notes=notes, rows=rows
         )
         self.memory.now.keys_used = 0
         if keep.size:  # before the first tuple nobody waits for this to be compiled

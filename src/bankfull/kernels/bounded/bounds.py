@@ -62,6 +62,7 @@ def bound_again(policy: Any, memory: Memory, buffer: int, time: int) -> None:
     size = memory.buffers[buffer].heaped
     for place in range(size):
         hooks.weigh(policy, memory, memory.heap[buffer, place], time)
+        memory.ranks[buffer, place] = memory.slots[memory.heap[buffer, place]].priority
     for place in range(size // 2 - 1, -1, -1):
         _sink(memory, buffer, place)
 
@@ -77,10 +78,10 @@ def _sink(memory: Memory, buffer: int, place: int) -> None:
             below += 1
         if not goes_before(memory, heap[below], slot):
             break
-        heap[place] = heap[below]
+        heap[place], memory.ranks[buffer, place] = heap[below], memory.ranks[buffer, below]
         memory.slots[heap[place]].place = place
         place = below
-    heap[place] = slot
+    heap[place], memory.ranks[buffer, place] = slot, memory.slots[slot].priority
     memory.slots[slot].place = place
 
 

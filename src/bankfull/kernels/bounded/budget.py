@@ -136,6 +136,17 @@ def _weigh_all(policy: Any, memory: Memory, buffer: int, t: int, seed: int) -> A
     return chosen
 
 
+@only_where(hooks.notes_keys)
+def settle(policy: Any, memory: Memory, rules: Rules, t: int) -> None:
+    """Evict what no longer fits, after an arrival gave its key notes that holders pay for."""
+    for buffer in range(memory.buffers.shape[0]):
+        about = memory.buffers[buffer]
+        while about.used > about.capacity and about.heaped > 0:
+            least = victim(policy, memory, buffer, t, rules.seed)
+            count_evicted(memory, rules, least)
+            remove(policy, memory, least, t)
+
+
 @inlined
 def _class(rules: Rules, importance: float) -> int:
     """Return the class of an importance: the first below 1, the second below 10, and so on."""

@@ -28,6 +28,12 @@ def wants_agreement(policy: Any) -> bool:
 
 
 @hook
+def notes_keys(policy: Any) -> bool:
+    """Tell whether the policy gives keys rows of notes (``keys.take_notes``)."""
+    return False
+
+
+@hook
 def wants_partner_changes(policy: Any) -> bool:
     """Tell whether the policy wants :func:`partners_changed`."""
     return False

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import sketch, withsets
-from bankfull.kernels.bounded.memory import Memory, first_key, held, key_at, next_key, on_keys
+from bankfull.kernels.bounded.memory import (
+    Memory,
+    cost_of_key,
+    first_key,
+    held,
+    key_at,
+    next_key,
+    on_keys,
+)
 from bankfull.kernels.compiler import Int64, inlined, kernel
 from bankfull.kernels.hashing import GOLDEN
 from bankfull.kernels.predicates import EQUAL
@@ -83,6 +91,22 @@ def find_key(memory: Memory, code: np.uint64, join: int) -> Any:
         at = (at + 1) & last
 
 
+@inlined
+def take_notes(memory: Memory, key: int) -> Any:
+    """Give a key a row of notes, all zero; whoever holds the key pays for it.
+
+    So what is stored may take more than the budget, until ``budget.settle`` at the end of the turn.
+    """
+    row = memory.now.noted
+    memory.now.noted = row + 1
+    memory.rows[key] = row
+    bytes_more = memory.joins[int(memory.codes[key, 1])].note_bytes
+    for stream in range(memory.streams.shape[0]):
+        if held(memory, key, stream) > 0:
+            memory.buffers[memory.streams[stream].own_buffer].used += bytes_more
+    return row
+
+
 @kernel
 def number_again(memory: Memory, keep: Int64, codes: NDArray[np.uint64]) -> None:
     """Fill an empty table with the keys numbered ``0`` to ``keep.size``, of the old ``codes``."""
@@ -97,7 +121,7 @@ def extra_bytes(memory: Memory, slot: int, stream: int, alone: bool) -> Any:
     for join in range(memory.joins.shape[0]):
         key = memory.links[slot, join].first
         if key >= 0 and on_keys(memory, join) and (alone or held(memory, key, stream) == 0):
-            total += memory.joins[join].key_bytes
+            total += cost_of_key(memory, join, key)
     return total
 
 
@@ -118,7 +142,8 @@ def bytes_of(memory: Memory, slot: int) -> float:
         if memory.joins[join].key_bytes > 0:
             place = first_key(memory, slot, join)
             while place >= 0:
-                holders = max(1, held(memory, key_at(memory, join, place), stream))
-                total += memory.joins[join].key_bytes / holders
+                key = key_at(memory, join, place)
+                holders = max(1, held(memory, key, stream))
+                total += cost_of_key(memory, join, key) / holders
                 place = next_key(memory, join, place)
     return total

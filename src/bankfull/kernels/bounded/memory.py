@@ -5,9 +5,12 @@ slots form a list.
 Tuples of one stream with one key of one join form a list, newest first; so do all tuples of a
 stream by age. A *buffer* is what a budget bounds: one for all streams, or one a stream; its heap
 has the tuple that goes first at the top: smallest priority, then both ties, then the oldest.
+``ranks`` are the priorities by place in the heap, so that a tuple finds its place without a look at
+the records of others; where the heap is in no order they mean nothing.
 Keys are numbered by a hash table and remembered beyond their tuples, with statistics for
-policies (``keys.py``), ``notes`` being those that seven digits are enough for; who calls the
-kernels keeps enough numbers free.
+policies (``keys.py``). ``notes`` are those that seven digits are enough for; a key has a row of
+them once the policy asks for it (``keys.take_notes``), and ``rows`` says which, or NONE. Who calls
+the kernels keeps enough numbers and rows free.
 
 In a join on sets every item of a tuple is a key. A tuple's items are *postings*, records of
 ``posts``, chained in the order of their values, each in the list of its item and stream, newest
@@ -35,7 +38,8 @@ class SlotSets(NamedTuple):
 
     ``held[slot, join]`` has the number of a tuple's items; ``found`` lists what a search found;
     ``wanted`` and ``wanted_weights`` are the items that it looks for. ``leaps`` pass over basic
-    windows (``leaps.py``); without a budget of comparisons they are None.
+    windows (``leaps.py``); without a budget of comparisons they are None. ``common[n]`` is the
+    chance that a tuple and an arrival have n items in common, of those looked at so far.
     """
 
     posts: Records
@@ -47,6 +51,7 @@ class SlotSets(NamedTuple):
     wanted: Int64
     wanted_weights: Float64
     at_least: Float64
+    common: Float64
     leaps: Any
 
 
@@ -57,10 +62,12 @@ class Memory(NamedTuple):
     slots: Records
     links: Records
     heap: Int64
+    ranks: Float64
     codes: NDArray[np.uint64]
     lists: Records
     stats: Float64
     notes: NDArray[np.float32]
+    rows: NDArray[np.int32]
     table: Int64
     streams: Records
     buffers: Records
@@ -80,13 +87,14 @@ def has_left(about: Records, age: int, after: int) -> bool:
 @inlined
 def goes_before(memory: Memory, a: int, b: int) -> bool:
     """Tell whether tuple a is dropped before tuple b."""
-    return _goes_before(memory.slots, a, b)
+    slots = memory.slots
+    return _goes_before(slots, slots[a].priority, a, slots[b].priority, b)
 
 
 @inlined
-def _goes_before(slots: Records, a: int, b: int) -> bool:
-    if slots[a].priority != slots[b].priority:
-        return slots[a].priority < slots[b].priority  # type: ignore[no-any-return]
+def _goes_before(slots: Records, of_a: float, a: int, of_b: float, b: int) -> bool:
+    if of_a != of_b:
+        return of_a < of_b
     if slots[a].tie != slots[b].tie:
         return slots[a].tie < slots[b].tie  # type: ignore[no-any-return]
     if slots[a].last_tie != slots[b].last_tie:
@@ -99,35 +107,36 @@ def sift(memory: Memory, slot: int) -> None:
     """Bring a tuple whose priority has changed to its place in the heap."""
     buffer = memory.slots[slot].buffer
     size = memory.buffers[buffer].heaped
-    _sift(memory.heap, buffer, size, memory.slots, slot)
+    _sift(memory.heap, memory.ranks, buffer, size, memory.slots, slot)
 
 
 @inner
-def _sift(heaps: Int64, buffer: int, size: int, slots: Records, slot: int) -> None:
+def _sift(heaps: Int64, ranks: Float64, buffer: int, size: int, slots: Records, slot: int) -> None:
     """Sift with no more than is needed: to pass all of the memory takes longer than to sift."""
-    place = slots[slot].place
+    place, mine = np.int64(slots[slot].place), slots[slot].priority
     while place > 0:
         above = (place - 1) >> 1
-        other = heaps[buffer, above]
-        if not _goes_before(slots, slot, other):
+        other, its = heaps[buffer, above], ranks[buffer, above]
+        if not _goes_before(slots, mine, slot, its, other):
             break
-        heaps[buffer, place] = other
+        heaps[buffer, place], ranks[buffer, place] = other, its
         slots[other].place = place
         place = above
     while True:
         below = 2 * place + 1
         if below >= size:
             break
-        other = heaps[buffer, below]
-        if below + 1 < size and _goes_before(slots, heaps[buffer, below + 1], other):
-            below += 1
-            other = heaps[buffer, below]
-        if not _goes_before(slots, other, slot):
+        other, its = heaps[buffer, below], ranks[buffer, below]
+        if below + 1 < size:
+            beside, theirs = heaps[buffer, below + 1], ranks[buffer, below + 1]
+            if _goes_before(slots, theirs, beside, its, other):
+                below, other, its = below + 1, beside, theirs
+        if not _goes_before(slots, its, other, mine, slot):
             break
-        heaps[buffer, place] = other
+        heaps[buffer, place], ranks[buffer, place] = other, its
         slots[other].place = place
         place = below
-    heaps[buffer, place] = slot
+    heaps[buffer, place], ranks[buffer, place] = slot, mine
     slots[slot].place = place
 
 
@@ -197,10 +206,23 @@ def pooled(memory: Memory, join: int, stream: int, so_far: float, more: float) -
 
 
 @inlined
+def no_item(memory: Memory, join: int) -> None:
+    """Begin with a tuple's items (``matching``)."""
+    withsets.no_item(memory.sets, memory, join)
+
+
+@inlined
+def one_item(memory: Memory, join: int, chance: float) -> None:
+    """Look at one of a tuple's items, which an arrival holds with some chance (``matching``)."""
+    withsets.one_item(memory.sets, memory, join, chance)
+
+
+@inlined
 def matching(memory: Memory, join: int, promised: float, many: float) -> float:
     """Return how many matches are promised by so many items in common (``pooled``).
 
-    ``many``: items that came for each tuple of the other stream.
+    ``many``: items that came for each tuple of the other stream. The items were looked at before
+    (``no_item``, ``one_item``).
     """
     return withsets.matching(memory.sets, memory, join, promised, many)
 
@@ -209,6 +231,15 @@ def matching(memory: Memory, join: int, promised: float, many: float) -> float:
 def on_keys(memory: Memory, join: int) -> bool:
     """Tell whether a join compares one key a tuple, not sets of them."""
     return withsets.on_keys(memory.sets, memory, join)
+
+
+@inlined
+def cost_of_key(memory: Memory, join: int, key: int) -> Any:
+    """Return what a key takes of the budget of a stream that holds it."""
+    cost = memory.joins[join].key_bytes
+    if memory.joins[join].note_bytes > 0 and memory.rows[key] >= 0:
+        cost += memory.joins[join].note_bytes
+    return cost
 
 
 @inlined
@@ -236,7 +267,7 @@ def link(memory: Memory, slot: int) -> None:
             if own.older >= 0:
                 memory.links[own.older, join].newer = slot
             else:  # who is the first to hold a key pays for it
-                memory.buffers[slots[slot].buffer].used += memory.joins[join].key_bytes
+                memory.buffers[slots[slot].buffer].used += cost_of_key(memory, join, own.first)
                 memory.now.held += 1
             listed_now.newest = slot
             listed_now.held += 1
@@ -272,7 +303,7 @@ def unlink(memory: Memory, slot: int) -> None:
                 memory.links[own.older, join].newer = own.newer
             listed_now.held -= 1
             if listed_now.held == 0:
-                memory.buffers[slots[slot].buffer].used -= memory.joins[join].key_bytes
+                memory.buffers[slots[slot].buffer].used -= cost_of_key(memory, join, own.first)
                 memory.now.held -= 1
     memory.buffers[slots[slot].buffer].used -= slots[slot].cost
     slots[slot].stream = NONE

@@ -17,10 +17,11 @@ MEMBERS = 5
 NOTES = 4
 
 
-def _record(whole: str = "", real: str = "", **nested: Any) -> np.dtype[Any]:
-    """Return the type of a record with whole numbers, real numbers and short arrays of either."""
+def _record(whole: str = "", real: str = "", small: str = "", **nested: Any) -> np.dtype[Any]:
+    """Return the type of a record with numbers, whole, real and small, and short arrays of them."""
     fields: list[Any] = [(name, np.int64) for name in whole.split()]
     fields += [(name, np.float64) for name in real.split()]
+    fields += [(name, np.int32) for name in small.split()]
     fields += [(name, kind, (length,)) for name, (kind, length) in nested.items()]
     for field in fields:
         assert not hasattr(np.recarray, field[0]), f"{field[0]} is an attribute of every array"
@@ -32,8 +33,9 @@ def _record(whole: str = "", real: str = "", **nested: Any) -> np.dtype[Any]:
 #: of the same stream (``older`` of a free slot is the next free one); ``is_copy``: 1 if another
 #: operator counts this tuple; ``notes`` belong to the policy.
 SLOT = _record(
-    "stream time seq row cost nth place older newer buffer is_copy",
+    "stream time seq row cost nth older newer buffer",
     "priority tie last_tie importance",
+    "place is_copy",
     notes=(np.float64, NOTES),
 )
 #: A stored tuple in one join. ``first``: the number of its key, or its first posting in a join on
@@ -53,10 +55,11 @@ STREAM = _record(
 #: What a budget bounds: what is taken, what may be, and how many tuples its heap holds.
 BUFFER = _record("used capacity heaped")
 #: A join. ``kind``: how it compares; ``contained``: the stream whose sets must lie within the
-#: other's; ``key_bytes``: what a key costs in bytes; ``counted``: whether stored tuples that agree
-#: are counted; ``members``: its streams, with the length of their windows in time and in tuples.
+#: other's; ``key_bytes``: what a key costs in bytes; ``note_bytes``: what its notes do, if it has
+#: any; ``counted``: whether stored tuples that agree are counted; ``members``: its streams, with
+#: the length of their windows in time and in tuples.
 JOIN = _record(
-    "width kind contained key_bytes counted",
+    "width kind contained key_bytes note_bytes counted",
     members=(np.int64, MEMBERS),
     spans=(np.int64, MEMBERS),
     rows=(np.int64, MEMBERS),
@@ -65,10 +68,11 @@ JOIN = _record(
 #: keys in use, draws so far. Of joins on sets: the first free posting, how many are not free, the
 #: largest mark given out (``slotsets.py``). ``keys_most``: how many keys there may be; ``held``:
 #: how many are held by stored tuples, once for each stream; ``held_least``: at least how many must
-#: be before keys are numbered anew; ``keys_ever`` also counts keys that are forgotten.
+#: be before keys are numbered anew; ``keys_ever`` also counts keys that are forgotten; ``noted``:
+#: rows of notes in use.
 NOW = _record(
     "free seq_next time_now keys_used draws post_free posts_used marked keys_most held held_least "
-    "keys_ever"
+    "keys_ever noted"
 )
 #: A stored tuple in a join on sets: how many items it has, and stored tuples that agree with it.
 HELD_SET = _record("items agreeing")

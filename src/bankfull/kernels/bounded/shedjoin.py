@@ -28,6 +28,7 @@ from bankfull.kernels.bounded.budget import (
     count_evicted,
     count_shed,
     remove,
+    settle,
     tell_partners_changed,
     victim,
 )
@@ -174,6 +175,8 @@ def shed_join(
         memory.now.seq_next = seq + 1
         memory.streams[s].arrived += 1
         _admit(policy, memory, rules, arrivals, i, slot, seq)
+        if hooks.notes_keys(policy):
+            settle(policy, memory, rules, t)
         if memory.slots[slot].stream == NONE:
             withsets.forgo(memory.sets, memory, slot)
         if rules.proportional or rules.unbiased:

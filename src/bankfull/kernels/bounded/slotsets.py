@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from bankfull.kernels.bounded import selecting, withsets
 from bankfull.kernels.bounded.keys import key_number
 from bankfull.kernels.bounded.matches import Output, in_window, place_of, write
-from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets
+from bankfull.kernels.bounded.memory import NONE, Memory, SlotSets, cost_of_key
 from bankfull.kernels.compiler import Float64, Int64, Records, hook, inlined, inner, rule
 from bankfull.kernels.passing import by_address
 from bankfull.kernels.predicates import CONTAINS, EQUAL, OVERLAP
 from bankfull.kernels.probes import sets as probe
 
-#: Terms of a series, beyond which nothing is left that matters.
-_TERMS = 24
+#: Of more common items than this what is known is that they are more.
+COMMON = 32
 
 
 @by_address
@@ -78,21 +78,29 @@ def _pooled(
     return so_far + more
 
 
+@rule(withsets.no_item, SlotSets)
+def _no_item(sets: SlotSets, memory: Memory, join: int) -> None:
+    sets.common[:] = 0.0
+    sets.common[0] = 1.0
+
+
+@rule(withsets.one_item, SlotSets)
+def _one_item(sets: SlotSets, memory: Memory, join: int, chance: float) -> None:
+    if memory.joins[join].kind == OVERLAP:
+        wanted = min(int(sets.at_least[join]), sets.common.size - 1)
+        held = min(chance, 1.0)
+        sets.common[wanted] += sets.common[wanted - 1] * held
+        for n in range(wanted - 1, 0, -1):
+            sets.common[n] += (sets.common[n - 1] - sets.common[n]) * held
+        sets.common[0] -= sets.common[0] * held
+
+
 @rule(withsets.matching, SlotSets)
 def _matching(sets: SlotSets, memory: Memory, join: int, promised: float, many: float) -> float:
     if memory.joins[join].kind != OVERLAP or many <= 0.0:
         return promised
-    # The chance of so many common items as are needed, if they come independently (Poisson).
-    common, wanted = promised * many, int(sets.at_least[join])
-    term = np.exp(-common)
-    below, chance = 0.0, 0.0
-    for n in range(wanted + _TERMS):
-        if n < wanted:
-            below += term
-        else:
-            chance += term
-        term *= common / (n + 1.0)
-    return (chance if common < wanted + _TERMS / 4 else 1.0 - below) / many
+    # The chance of so many common items as are needed, if they come independently.
+    return sets.common[min(int(sets.at_least[join]), sets.common.size - 1)] / many  # type: ignore[no-any-return]
 
 
 @inner
@@ -128,7 +136,8 @@ def _link_items(sets: SlotSets, leaps: Any, memory: Memory, slot: int, join: int
         if first >= 0:
             posts[first].newer = post
         else:
-            memory.buffers[memory.slots[slot].buffer].used += memory.joins[join].key_bytes
+            cost = cost_of_key(memory, join, posts[post].key)
+            memory.buffers[memory.slots[slot].buffer].used += cost
             memory.now.held += 1
         about.newest = post
         about.held += 1
@@ -155,7 +164,8 @@ def _unlink_items(sets: SlotSets, leaps: Any, memory: Memory, slot: int, join: i
             posts[older].newer = newer
         about.held -= 1
         if about.held == 0:
-            memory.buffers[memory.slots[slot].buffer].used -= memory.joins[join].key_bytes
+            cost = cost_of_key(memory, join, posts[post].key)
+            memory.buffers[memory.slots[slot].buffer].used -= cost
             memory.now.held -= 1
         post = posts[post].next
     _free_items(sets, memory, slot, join)
@@ -204,7 +214,7 @@ def _extra_bytes(sets: SlotSets, memory: Memory, slot: int, stream: int, alone: 
             post = memory.links[slot, join].first
             while post >= 0:
                 if alone or memory.lists[sets.posts[post].key, stream].held == 0:
-                    total += memory.joins[join].key_bytes
+                    total += cost_of_key(memory, join, sets.posts[post].key)
                 post = sets.posts[post].next
     return total
 

@@ -38,6 +38,16 @@ def pooled(sets: Any, memory: Any, join: int, stream: int, so_far: float, more: 
 
 
 @hook
+def no_item(sets: Any, memory: Any, join: int) -> None:
+    """Begin with a tuple's items, of which none has been looked at."""
+
+
+@hook
+def one_item(sets: Any, memory: Any, join: int, chance: float) -> None:
+    """Look at one of a tuple's items, which an arrival holds with some chance."""
+
+
+@hook
 def matching(sets: Any, memory: Any, join: int, promised: float, many: float) -> float:
     """Return how many matches the items promise that a tuple may expect in common with arrivals.
 

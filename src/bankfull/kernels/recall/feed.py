@@ -61,6 +61,16 @@ def slice_of(age: float) -> int:
 
 
 @inlined
+def slice_and_part(age: float) -> tuple[int, float]:
+    """Return the slice of an age in windows, and how much of the slice is over."""
+    first, at = 0, max(age, 0.0) * 128.0
+    if age >= 0.0625:
+        first, at = 8, (age - 0.0625) * 32.0
+    whole = min(int(at), 29)
+    return first + whole, min(at - whole, 1.0)
+
+
+@inlined
 def count_meeting(feed: Feed, kept: Records, t: int, seq: int) -> None:
     """Count that a tuple of the sample has met a partner: the arrival with number ``seq``."""
     if feed.found.shape[0] > 0:

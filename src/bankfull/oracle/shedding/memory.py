@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,18 +78,21 @@ class Memory:
     turn and in ``stored`` only from the end of it: until then no stored tuple counts it as a match.
 
     ``capacity`` is in the unit of the tuples' sizes. ``key_sizes``: what a key of each join takes,
-    0 where the budget is one of tuples. ``places``: how many tuples fit at most. ``aside``: how
-    many are kept aside for recall (``aside.py``).
+    0 where the budget is one of tuples; ``note_sizes``: what it takes more once it came again.
+    ``came``: how often each key of each join came. ``places``: how many tuples fit at most.
+    ``aside``: how many are kept aside for recall (``aside.py``).
     """
 
     joins: Sequence[JoinSpec]
     capacity: Sequence[int] | int
     seed: int
     key_sizes: Sequence[int]
+    note_sizes: Sequence[int]
     places: int
     aside: int
     history: list[Arrival] = field(default_factory=list)
     stored: list[Arrival] = field(default_factory=list)
+    came: Counter[tuple[int, Any]] = field(default_factory=Counter)
 
     # ----------------------------------------------------------------------------------- time
 
@@ -155,7 +159,17 @@ class Memory:
             for number, join in enumerate(self.joins)
             for key in join.keys_of(u, number)
         }
-        return sum(u.size for u in tuples) + sum(self.key_sizes[number] for number, _, _ in held)
+        return sum(u.size for u in tuples) + sum(self.cost(number, key) for number, _, key in held)
+
+    def cost(self, number: int, key: Any) -> int:
+        """Return what a key of a join takes for a stream that holds it."""
+        again = self.came[number, key] > 1
+        return self.key_sizes[number] + (self.note_sizes[number] if again else 0)
+
+    def count(self, x: Arrival) -> None:
+        """Count a tuple's keys."""
+        for number, join in enumerate(self.joins):
+            self.came.update((number, key) for key in join.keys_of(x, number))
 
     def fits(self, x: Arrival) -> bool:
         """Say whether a newcomer fits beside what is stored in its buffer."""
@@ -168,7 +182,7 @@ class Memory:
             for key in join.keys_of(x, number):
                 holders = [u for u in self.stored if u.stream == x.stream]
                 count = sum(key in join.keys_of(u, number) for u in holders)
-                total += self.key_sizes[number] / max(count, 1)
+                total += self.cost(number, key) / max(count, 1)
         return total
 
     # --------------------------------------------------------------------------------- counts

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bankfull.oracle.shedding.aside import Aside
+from bankfull.oracle.shedding.hand import Hand
 from bankfull.oracle.shedding.memory import Arrival, Memory
 from bankfull.oracle.shedding.policy import Policy, Standing
 from bankfull.oracle.shedding.returns import Returns, tabulate
@@ -15,7 +16,7 @@ from bankfull.oracle.shedding.worth import CLASSES, class_if_any, middle
 
 #: Half-lives of counts, in windows.
 LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
-LOOKS, MOST, ALONG = 8, 8, 64
+MOST, ALONG = 8, 64
 
 #: What is predicted: the key of the next tuple of a stream, in a join.
 Where = tuple[int, int]
@@ -55,8 +56,8 @@ class Gain(Policy):
     and notes it again until it stays the smallest, eight times at most; of those looked at the
     smallest is chosen. The oldest one of its stream and key, up to the 64th before it, is noted
     too, for each join, and chosen instead if it is smaller or equal. The chosen one or the newcomer
-    goes. At the end of each turn eight tuples are noted, by a hand that goes round, stream by
-    stream, from old to new.
+    goes. At the end of each turn up to eight tuples are noted, by a hand that goes round; how many
+    is settled after every ``period`` tuples (``hand.py``).
 
     How many partners a tuple has had when it comes is told by counts that halve every window, for
     each join and other stream of it: below 1/2 none, up to 1 one, above two. Later every arrival
@@ -94,7 +95,6 @@ class Gain(Policy):
         self.looked: float | None = None
         self.seen: dict[int, dict[int | None, float]] = defaultdict(lambda: defaultdict(float))
         self.worth: dict[tuple[int, int | None], float] = {}
-        self.hand: tuple[int, int | None] = (0, None)
         self.turns = self.turns_looked = 0
         self.searched = 0
         self.known: dict[tuple[int, int, int], list[float]] = {}
@@ -104,7 +104,7 @@ class Gain(Policy):
     def arrived(self, x: Arrival, memory: Memory) -> None:
         if not self.returns:
             self._start(memory)
-        self._move_on(memory)
+        self.hand.move_on(memory)
         self.known = {}
         self.had[x.seq] = self.came[x.seq] = sum(
             self._had(number, x.stream, key, memory)
@@ -138,6 +138,7 @@ class Gain(Policy):
             self._note(older[0], memory)
 
     def pressed(self, x: Arrival, memory: Memory) -> None:
+        self._search_is_over(memory.history[-1])
         looked = []
         if not memory.buffer(x):
             return
@@ -158,15 +159,17 @@ class Gain(Policy):
         return (u not in rivals, self.notes[u.seq])
 
     def inserted(self, x: Arrival, memory: Memory) -> None:
-        self._move_on(memory)
+        self.hand.move_on(memory)
 
     def settled(self, x: Arrival, memory: Memory) -> None:
         self._search_is_over(x)
-        self._move_on(memory)
-        looks, now = min(LOOKS, len(memory.stored)), self._now(memory)
+        self.hand.move_on(memory)
+        looks, now = min(self.hand.looks, len(memory.stored)), self._now(memory)
         for _ in range(looks):
-            u = self._at_hand(memory)
+            u = self.hand.next(memory)
+            before = self.notes[u.seq]
             self._note(u, memory)
+            self.hand.saw(before, self.notes[u.seq])
             if self.aside is None:
                 each = len(memory.stored) / looks
                 time = each * (now - (self.looked or 0.0))
@@ -178,12 +181,14 @@ class Gain(Policy):
         else:
             self._learn_from_sample(x, self.aside, memory)
         if self.turns % self.period == 0:
+            self.hand.settle()
             for stream in self._streams(memory):
                 self._tabulate(stream)
             if self.aside is None:
                 tabulate(list(self.returns.values()), self.period)
 
     def _start(self, memory: Memory) -> None:
+        self.hand = Hand(len(self._streams(memory)))
         window = self._window(memory)
         for s in self._streams(memory):
             spans = [join.span(s) for join in memory.joins if s in join.streams]
@@ -245,24 +250,6 @@ class Gain(Policy):
 
     def _place(self, u: Arrival) -> tuple[float, int]:
         return self.notes[u.seq], u.seq
-
-    # ------------------------------------------------------------------------------- the hand
-
-    def _move_on(self, memory: Memory) -> None:
-        """Point at the next newer tuple of the stream, or at nothing, if the tuple has left."""
-        stream, at = self.hand
-        if at is not None:
-            after = [u.seq for u in memory.stored if u.stream == stream and u.seq >= at]
-            self.hand = (stream, min(after, default=None))
-
-    def _at_hand(self, memory: Memory) -> Arrival:
-        stream, at = self.hand
-        while at is None:
-            stream = (stream + 1) % len(self._streams(memory))
-            at = min((u.seq for u in memory.stored if u.stream == stream), default=None)
-        after = [u.seq for u in memory.stored if u.stream == stream and u.seq > at]
-        self.hand = (stream, min(after, default=None))
-        return next(u for u in memory.stored if u.seq == at)
 
     # --------------------------------------------------------------------------- how often
 

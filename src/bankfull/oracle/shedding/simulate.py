@@ -19,6 +19,8 @@ The turn of tuple x of stream s at time t:
    (priority, ties, seq) is dropped: any tuple of the buffer, and x itself where the policy
    ``competes``. No candidate at all (no capacity, no competition): x is dropped. In bytes that may
    have to be done several times; x stands where it stood the first time, whoever went since.
+6. *Settle*: in bytes a key that came again may take more (``note_sizes``), so that what is stored
+   no longer fits: whoever is first goes until it does, buffer by buffer.
 """
 
 from __future__ import annotations
@@ -67,15 +69,17 @@ def simulate(
     seed: int = 0,
     sample: float = 0.0,
     key_sizes: Sequence[int] | None = None,
+    note_sizes: Sequence[int] | None = None,
     places: int | None = None,
     aside: int | None = None,
     compares: Compares | None = None,
 ) -> Trace:
     """Join within a capacity: a number is one buffer for all, a sequence one a stream.
 
-    It is in tuples, unless ``key_sizes`` says what a key of each join takes in bytes; then
-    ``places`` says how many tuples the budget is thought to hold at most, and ``aside`` how many
-    are kept aside for recall: an eighth of a budget in tuples, 256 to 4,096.
+    It is in tuples, unless ``key_sizes`` says what a key of each join takes in bytes, and
+    ``note_sizes`` what it takes more once it came again; then ``places`` says how many tuples the
+    budget is thought to hold at most, and ``aside`` how many are kept aside for recall: an eighth
+    of a budget in tuples, 256 to 4,096.
 
     The policy starts afresh and keeps what it noted, for whoever wants to read it afterwards.
     """
@@ -84,7 +88,9 @@ def simulate(
         places = capacity if isinstance(capacity, int) else sum(capacity)
     if aside is None:
         aside = min(max(places // 8, 256), 4096)
-    memory = Memory(joins, capacity, seed, key_sizes or [0] * len(joins), places, aside)
+    none = [0] * len(joins)
+    sizes = key_sizes or none, note_sizes or none
+    memory = Memory(joins, capacity, seed, *sizes, places, aside)
     trace = Trace()
     policy.begin()
     for x in arrivals:
@@ -94,6 +100,7 @@ def simulate(
         if compares is not None and compares.drops(x, memory):
             trace.decisions.append((x.seq, x.seq))
             continue
+        memory.count(x)
         policy.arrived(x, memory)
         for number, members in _found(x, memory, compares):
             trace.results.append((number, tuple(u.seq for u in members)))
@@ -105,6 +112,8 @@ def simulate(
         if x not in dropped:
             policy.inserted(x, memory)
             memory.stored.append(x)
+        for stream in sorted({u.stream for u in memory.stored}):
+            trace.decisions += [(x.seq, u.seq) for u in _settle(x, stream, memory, policy)]
         assert memory.taken(memory.buffer(x)) <= memory.size(x), f"tuple {x.seq} broke the budget"
         policy.settled(x, memory)
     trace.stored = [u.seq for u in memory.stored]
@@ -161,6 +170,20 @@ def _admit(x: Arrival, memory: Memory, policy: Policy) -> list[Arrival]:
         dropped.append(victim)
         if victim is x:
             break
+        _leave(victim, memory, policy)
+    return dropped
+
+
+def _settle(x: Arrival, stream: int, memory: Memory, policy: Policy) -> list[Arrival]:
+    """Have what is stored fit in the buffer of a stream; returns who was dropped."""
+    dropped: list[Arrival] = []
+    while own := [u for u in memory.stored if u.stream == stream]:
+        if memory.taken(memory.buffer(own[0])) <= memory.size(own[0]):
+            break
+        policy.pressed(own[0], memory)
+        buffer = memory.buffer(own[0])
+        victim = min(buffer, key=lambda u: (*policy.priority(u, memory), u.seq))
+        dropped.append(victim)
         _leave(victim, memory, policy)
     return dropped
 
