@@ -10,7 +10,7 @@ import shop
 pytestmark = pytest.mark.xdist_group("spark")
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # in the session of all tests: tests/spark/test_bench_spark.py
 def test_bench_on_spark_runs_systems_that_agree() -> None:
     pytest.importorskip("pyspark")
     words = ("bench", "spark", "--quick", "--repeats", "1", "--only", "join60", "--json")

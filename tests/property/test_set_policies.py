@@ -37,7 +37,7 @@ from bankfull.spec import (
     Ticks,
     Tuples,
 )
-from compile_kernels import fewer, short
+from compile_kernels import UNCOMPILED, fewer, short
 
 SPAN = 30
 #: What is tried: a policy of ours and its twin.
@@ -223,7 +223,9 @@ def test_differential_twin(name: str) -> None:
     However the input is cut, and if every state is written down and read back.
     """
     ours, twin = PAIRS[name]
-    for seed in fewer(range(48), 12):
+    # With the compiler off, two of the four predicates each, by turns.
+    first = 2 * (list(PAIRS).index(name) % 2)
+    for seed in range(first, first + 2) if UNCOMPILED else range(48):
         world = World(seed)
         capacity = sum(world.capacity) if world.unified else world.capacity
         expected = simulate(world.arrivals, world.joins, capacity, twin, seed=3)

@@ -87,6 +87,24 @@ def workers_of(java: int) -> list[Process]:
     return [one for one in living if one.parent in daemons]
 
 
+def at_state(some: list[Process]) -> bool:
+    """Tell whether a worker is connected to the state server: it has three sockets otherwise."""
+    for worker in some:
+        with suppress(OSError):  # it has ended meanwhile
+            opened = [os.readlink(path) for path in Path(f"/proc/{worker.pid}/fd").iterdir()]
+            if sum(name.startswith("socket:") for name in opened) > 3:
+                return True
+    return False
+
+
+def pause(java: int, seconds: float) -> None:
+    """Stop a Java process with SIGSTOP for a while, unless it has ended."""
+    with suppress(ProcessLookupError):
+        os.kill(java, signal.SIGSTOP)
+        time.sleep(seconds)
+        os.kill(java, signal.SIGCONT)
+
+
 def launch(command: list[str], log: Path, **settings: str) -> subprocess.Popen[Any]:
     """Start a process in a session of its own, with this library on its path."""
     source = _HERE.parent.parent / "src"

@@ -173,9 +173,7 @@ def test_differential_windows_of_rows(runner: Fresh) -> None:
     streams = [bf.stream(tables[name], time="t", name=name) for name in tables]
     here = bf.join(*streams, overload=scarce, **how)
     expected = members(here.read_all(), tables)
-    found, ledger = run(
-        runner(), [70, 70], scarce, stop_after=2, tables=tables, buckets=1, **how
-    )
+    found, ledger = run(runner(), [70, 70], scarce, stop_after=2, tables=tables, buckets=1, **how)
     assert found == expected
     assert found <= whole
     assert 0.1 * whole.total() < found.total() < 0.9 * whole.total()

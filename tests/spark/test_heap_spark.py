@@ -1,23 +1,21 @@
 """Family: fault injection, state that is large against the Java heap.
 
-State is read piece by piece, so a state larger than the heap can be restarted in it. While a worker
-reads, the Java process is stopped with SIGSTOP for longer than workers wait: a state server that
-hangs ends the query with an error, and the next start goes on as if nothing had happened.
+State is read piece by piece, so a state larger than the heap can be restarted in it. For long, the
+Java process is stopped with SIGSTOP while a worker reads, for longer than workers wait: a state
+server that hangs ends the query with an error, and the next start goes on as if nothing had
+happened.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 from spark_large import EVERY, LARGE, ROWS_A_FILE, write_large
-from spark_processes import Job, end, members, until, workers
+from spark_processes import Job, at_state, end, members, pause, until, workers
 from spark_runs import Runner, joined
 from spark_sinks import committed
 
@@ -30,28 +28,15 @@ FEW_ROWS = {
 }
 
 
-def _at_state(session: int) -> bool:
-    """Tell whether a worker is connected to the state server: it has three sockets otherwise."""
-    for worker in workers(session):
-        with suppress(OSError):  # it has ended meanwhile
-            opened = [os.readlink(path) for path in Path(f"/proc/{worker.pid}/fd").iterdir()]
-            if sum(name.startswith("socket:") for name in opened) > 3:
-                return True
-    return False
-
-
 def _hang(job: Job) -> None:
     """Start the driver, stop its Java process while state is read, and insist that it says so."""
     process = job.start(BANKFULL_STATE_TIMEOUT_S="1")
     try:
         java = next(one.pid for one in members(process.pid) if "org.apache.spark" in one.command)
-        until(lambda: _at_state(process.pid) or process.poll() is not None, "state is read")
+        until(lambda: at_state(workers(process.pid)) or process.poll() is not None, "state is read")
         for _ in range(10):  # a worker takes in the rows of its micro-batch before it reads state
-            with suppress(ProcessLookupError):  # it has ended, which is what this waits for
-                os.kill(java, signal.SIGSTOP)
-                time.sleep(1.5)
-                os.kill(java, signal.SIGCONT)
-                time.sleep(0.3)
+            pause(java, 1.5)
+            time.sleep(0.3)
             if process.poll() is not None:
                 break
         until(lambda: process.poll() is not None, "the driver ends")
@@ -70,9 +55,10 @@ def _hang(job: Job) -> None:
 def test_a_large_state_restarts_in_a_small_heap(
     files: int, heap: str, spark: Any, tmp_path: Path
 ) -> None:
-    """Stored by the session of all tests, read back by others whose heap could not hold it.
+    """Stored by the session of all tests, read back by a driver whose heap could not hold it.
 
-    For long, it is also stored with such a heap, which takes another driver.
+    For long, it is also stored with such a heap, and a driver is stopped while it reads; of a small
+    state, ``test_state_server_spark.py`` does that.
     """
     write_large(tmp_path / "input", files)
     job, run, case = Job(tmp_path), Runner(spark, tmp_path), LARGE["large"]
@@ -82,10 +68,11 @@ def test_a_large_state_restarts_in_a_small_heap(
     run.show(files - 1)
     if heap == "1g":
         job.finish()
+        run.show(files)
+        _hang(job)
     else:
         run.drain(joined(case.query, run.frames(case), 1))
-    run.show(files)
-    _hang(job)
+        run.show(files)
     job.finish()
     a, b = (f"read_parquet('{run.input}/{name}/*.parquet') {name}" for name in "ab")
     exact = f"SELECT row_a, row_b, md5(load) FROM {a} JOIN {b} ON a.k = b.k"

@@ -6,7 +6,9 @@ refused in words; nothing is written, and whoever restores what was changed goes
 
 from __future__ import annotations
 
+import json
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,15 +129,12 @@ def test_refusal_of_a_foreign_checkpoint(runner: Fresh) -> None:
 # ------------------------------------------------------------------------------ another version
 
 
+@pytest.mark.soak  # workers load everything anew; without Spark: test_refusal_of_a_header
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ("durable._VERSION = 1", r"state version 1, this bankfull reads \d+:.*new checkpoint"),
-        pytest.param(
-            "durable._HEADER = (-9, 0)",
-            r"rows and no header:.*new checkpoint",
-            marks=pytest.mark.soak,  # without Spark: test_refusal_of_a_damaged_header
-        ),
+        ("durable._HEADER = (-9, 0)", r"rows and no header:.*new checkpoint"),
     ],
     ids=["version", "no header"],
 )
@@ -196,16 +195,23 @@ def test_refusal_of_a_damaged_checkpoint(runner: Fresh) -> None:
     check_output(case, half.rows(output_schema(case)))
 
 
+def _header(**about: Any) -> tuple[bytes]:
+    """Return a header as it is stored, with its checksum."""
+    body = json.dumps(about).encode()
+    return (zlib.crc32(body).to_bytes(4, "little") + body,)
+
+
 @pytest.mark.parametrize(
     ("stored", "words"),
     [
+        (_header(version=1), r"state version 1, this bankfull reads \d+:.*new checkpoint"),
         ((b"\0\0\0\0" + b'{"version": 1}',), r"damaged.*new checkpoint location"),
         (None, r"rows and no header:.*new checkpoint"),
     ],
-    ids=["other bytes", "no header"],
+    ids=["version", "other bytes", "no header"],
 )
-def test_refusal_of_a_damaged_header(stored: tuple[bytes] | None, words: str) -> None:
-    """A header that is not what was written is refused before anything is read from it."""
+def test_refusal_of_a_header(stored: tuple[bytes] | None, words: str) -> None:
+    """A header of another version, or not as it was written: refused before more is read."""
     from bankfull.runtime.spark.durable import Durable
 
     class Store:

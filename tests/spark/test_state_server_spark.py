@@ -1,8 +1,9 @@
 """Family: fault injection, the server through which workers read and write Spark's state.
 
 It is a thread in the executor's Java process. If it dies (interrupted, which closes its connection)
-the query must end with an error; a worker that waited for ever would let it hang. One that hangs is
-in ``test_heap_spark.py``.
+or hangs (the process is stopped with SIGSTOP for longer than workers wait) the query must end with
+an error; a worker that waited for ever would let it hang. The next start goes on as if nothing had
+happened. ``test_heap_spark.py`` lets one hang that reads a large state.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
-from spark_processes import PATIENCE_S
-from spark_runs import Runner, joined, words_of
+from spark_processes import PATIENCE_S, at_state, pause, workers_of
+from spark_runs import Runner, joined, output_schema, words_of
 
 from bankfull.spec import Equal, Join, Query, Stream, Ticks
 from bankfull.testing import Case
+from bankfull.testing.checks import check_output
 
 Fresh = Callable[[], Runner]
-FILES = 100
+FILES, FEW_FILES = 100, 12
 
 
 @pytest.fixture
@@ -33,14 +35,14 @@ def impatient(spark: Any) -> Iterator[Any]:
     del spark.sparkContext.environment["BANKFULL_STATE_TIMEOUT_S"]
 
 
-def _begin(run: Runner) -> Any:
+def _begin(run: Runner, files: int) -> tuple[Case, Any]:
     """Start a query of many short micro-batches."""
-    rows = pa.table({"t": np.arange(FILES), "k": np.arange(FILES) % 7})
+    rows = pa.table({"t": np.arange(files), "k": np.arange(files) % 7})
     join = Join("join", ("a", "b"), Equal((("k",),)), (Ticks(20),) * 2)
     query = Query((Stream("a", "t"), Stream("b", "t")), (join,))
     case = Case.of(query, a=rows, b=rows)
     run.write(case, 1)
-    return run.start(joined(case.query, run.frames(case), 2))
+    return case, run.start(joined(case.query, run.frames(case), 2))
 
 
 def _ended(query: Any, disturb: Callable[[], None]) -> str:
@@ -67,4 +69,22 @@ def test_a_state_server_that_dies_ends_the_query(impatient: Any, runner: Fresh) 
                 thread.interrupt()
         time.sleep(0.01)
 
-    assert _ended(_begin(runner()), interrupt)
+    assert _ended(_begin(runner(), FILES)[1], interrupt)
+
+
+def test_a_state_server_that_hangs_ends_the_query(impatient: Any, runner: Fresh) -> None:
+    """Java is stopped when a worker has a connection to it, as often as it takes."""
+    java, run = impatient.sparkContext._gateway.proc.pid, runner()
+    case, query = _begin(run, FEW_FILES)
+
+    def hang() -> None:
+        if at_state(workers_of(java)):
+            pause(java, 1.5)
+        time.sleep(0.002)
+
+    words = _ended(query, hang)
+    # Ours if we asked; Spark's own client, which asks at the start of a task, says it shorter.
+    said = ("state server did not answer for 1 seconds", "TimeoutError: timed out")
+    assert any(one in words for one in said), words
+    run.resume(case, 2)
+    check_output(case, run.rows(output_schema(case)))

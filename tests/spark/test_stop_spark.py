@@ -22,7 +22,7 @@ from bankfull.testing.checks import check_output
 
 
 def _held(flag: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for ``mapInArrow`` that does not come to an end where it is called first."""
+    """Return a function for ``mapInArrow`` that does not come to an end when first called."""
 
     def hold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if not flag.exists():

@@ -48,7 +48,7 @@ class Operate(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state variable."""
-        # No part of Spark's public interface; tests/spark/test_heap_spark.py sees that it works.
+        # No part of Spark's public interface; test_state_server_spark.py sees that it works.
         client = getattr(handle, "_statefulProcessorApiClient", None)
         socket = getattr(client, "_client_socket", None)
         if socket is not None:

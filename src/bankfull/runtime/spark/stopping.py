@@ -2,8 +2,8 @@
 
 Stopping interrupts the thread in which the function runs. The call it waits for ends with an error,
 and that error goes back to Java as text: Python's traceback with Java's trace in it, some 10,000
-characters. To see that this was no failure, Spark 4.3 (``StreamExecution.PROXY_ERROR``) searches the
-text for::
+characters. To see that this was no failure, Spark 4.3 (``StreamExecution.PROXY_ERROR``) searches
+the text for::
 
     py4j.protocol.Py4JJavaError: An error occurred while calling((.|\\r\\n|\\r|\\n)*)(...)
 
@@ -50,9 +50,9 @@ def told_briefly(function: Callable[[Any, int], None]) -> Callable[[Any, int], N
 def interruption(said: str) -> str:
     """Return a text of the same content in which Spark finds what it looks for at the end.
 
-    >>> print(interruption("py4j.protocol.Py4JJavaError: An error: java.lang.InterruptedException"))
-    py4j Py4JJavaError: An error: java.lang.InterruptedException
-    (py4j.protocol.Py4JJavaError: An error occurred while calling Java: java.lang.InterruptedException)
+    >>> print(interruption("py4j.protocol.Py4JJavaError: An error: java.io.InterruptedIOException"))
+    py4j Py4JJavaError: An error: java.io.InterruptedIOException
+    py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException
     """
-    found = f"({_FOUND} error occurred while calling Java: java.lang.InterruptedException)"
+    found = f"{_FOUND} error occurred while calling: java.lang.InterruptedException"
     return f"{said.replace(_FOUND, _PASSED_OVER)}\n{found}"
