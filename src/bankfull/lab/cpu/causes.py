@@ -47,9 +47,10 @@ _INDEX = (
     "bisection, so small ones have nothing to lose but noise in what is learned."
 )
 _LARGE = (
-    "Large basic windows are where `auto` has a defect: the oldest one is planned for as if none "
-    "of its tuples left before the next plan, and half of them do. `auto` spends most on it where "
-    "it has the best matches, finds it empty, and leaves comparisons unused."
+    "Whatever the size of basic windows, `auto` also tells the sizes of arriving sets apart, which "
+    "`direction` does not. With a basic window as long as the window there is one plan for the "
+    "whole of it: until the first one is over nobody knows how many tuples come, everything is "
+    "compared, and the paper's ways need longer than the run to recover from what they then hear."
 )
 _HASH = (
     "A search by hash looks at tuples of its own key and at nothing else, and the processor keeps "
@@ -206,7 +207,8 @@ CAUSES: Causes = {
         "Ours: auto gives nearly": _BEST,
         "Ours: auto gives most": (
             _BOUND + " With types there are many times as many units of work to know, by the size "
-            "of the set and the importance of the arriving tuple, and few results of each."
+            "of the set and the importance of the arriving tuple, and few results of each; what "
+            "either of the two returns apart from the other is known soon."
         ),
     },
     "cpu.aligned": {
