@@ -48,9 +48,9 @@ _INDEX = (
 )
 _LARGE = (
     "Whatever the size of basic windows, `auto` also tells the sizes of arriving sets apart, which "
-    "`direction` does not. With a basic window as long as the window there is one plan for the "
-    "whole of it: until the first one is over nobody knows how many tuples come, everything is "
-    "compared, and the paper's ways need longer than the run to recover from what they then hear."
+    "`direction` does not, and it foresees what comparing will cost. Lists sorted by identifier "
+    "are read whole whatever is chosen, so that the paper's ways hear that they are behind, "
+    "choose less and less, and save nothing by it."
 )
 _HASH = (
     "A search by hash looks at tuples of its own key and at nothing else, and the processor keeps "
@@ -151,8 +151,8 @@ CAUSES: Causes = {
         ),
         "Very small": _INDEX,
         "Lists sorted": (
-            "A list by identifier is read from its beginning, so that skipping a part of it saves "
-            "nothing; with one basic window for the whole window both read much the same."
+            "A list by identifier is read whole, so that skipping a part of it saves nothing: "
+            "`direction` hears that it is behind, chooses less and less, and stays behind."
         ),
         "Without basic": "Rate alone compares with the newest tuples, which have few matches here.",
         "Ours": _LARGE,
@@ -203,7 +203,10 @@ CAUSES: Causes = {
             "With two types the worthy one is far above the other; more types between them leave "
             "less to be gained by telling them apart."
         ),
-        "Then": "Further types lie between those that there are, and change little.",
+        "Then": (
+            "Further types lie between those that there are, so what there is to gain changes "
+            "little; but Algorithm 5 learns each type by itself, and of many it learns less."
+        ),
         "Ours: auto gives nearly": _BEST,
         "Ours: auto gives most": (
             _BOUND + " With types there are many times as many units of work to know, by the size "
