@@ -21,7 +21,7 @@ JAVA = sh scripts/java.sh
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## real flights, live on Spark: exact, then a burst and a tenth of the memory
+demo: $(READY) ## real flights, live on Spark: exact, then a tenth of the memory and of the comparisons
 	@$(JAVA) || { echo "Or without Spark: $(BIN)/bankfull demo --engine embedded" >&2; exit 1; }
 	@$(BIN)/bankfull demo
 

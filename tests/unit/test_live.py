@@ -101,6 +101,21 @@ def test_an_operator_that_falls_behind_compares_less_and_later_more_again() -> N
     assert comparing.part[0] > 0.0
 
 
+def test_the_first_basic_window_is_compared_as_far_as_the_clock_says() -> None:
+    """Nobody knows yet how many tuples come, but what the operator was told holds all the same."""
+    table = pa.table({"t": range(200), "k": [1] * 200})
+    streams = [bf.stream(table, time="t", name=name) for name in "ab"]
+    found = {}
+    for heard in (1.0, 0.25):
+        shed = bf.shed(cpu=0.8, compare=bf.compare("rate", sample=0.001))
+        joined = bf.join(
+            *streams, on="k", within=400, search="scan", basic_window=400, overload=shed
+        )
+        joined._state.hear(heard)
+        found[heard] = joined.read_all().num_rows
+    assert found[0.25] == pytest.approx(0.25 * found[1.0], rel=0.1)
+
+
 def test_what_is_learned_does_not_depend_on_when_the_clock_tells() -> None:
     """Every pair is a result, so of every basic window as many are learned as pairs.
 

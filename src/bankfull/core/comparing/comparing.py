@@ -294,7 +294,9 @@ class Comparing:
                 self.part[0] = min(1.0, max(LEAST_PART, part))
             self.part[1] = self.part[0]
             budget = float(self.part[0]) * demand
-        part = min(1.0, budget / demand) if demand > 0.0 else 1.0
+        # Until the first basic window is over nobody knows how much there is to compare.
+        unknown = 1.0 if rules.per_unit else float(self.part[0])
+        part = min(1.0, budget / demand) if demand > 0.0 else unknown
         if algorithm.drops:
             # Of a share k of both streams' tuples there are k times k as many pairs.
             self.kept[0] = max(part, LEAST_PART**2) ** 0.5
@@ -310,7 +312,11 @@ class Comparing:
             return
         budget = max(0.0, budget - whole * demand)
         works = [work._replace(arrivals=work.arrivals * (1.0 - whole)) for work in works]
-        for selector, choice in zip(self.selectors, algorithm.choose(works, budget), strict=True):
+        if demand > 0.0:
+            choices = algorithm.choose(works, budget)
+        else:  # there is but the current basic window
+            choices = [part * nothing_left_out(work) for work in works]
+        for selector, choice in zip(self.selectors, choices, strict=True):
             selector.choose(choice, np.array(whole))
             # A result that nobody has seen yet would weigh so much: no interval is narrower.
             weight = (1.0 - whole) / max(whole, 1e-9)
