@@ -202,7 +202,8 @@ def learn(policy: Any, memory: Memory, key: int, stream: int, now: float) -> Non
     for s in range(streams):
         counts[s, _FADING] = memory.stats[key, s]
     counts[stream, _FADING] -= 1.0  # the arrival itself is no evidence
-    row, left = np.int64(memory.rows[key]), _left(memory.stats[key, streams], now)
+    row: Any = np.int64(memory.rows[key])
+    left = _left(memory.stats[key, streams], now)
     if on_keys(memory, join):
         _had_partners(policy, memory, key, row, stream, now)
     for life in range(_FADING):
