@@ -272,7 +272,7 @@ def _processed(policy: GainState, memory: Memory, stream: int, time: int) -> Non
 @inner
 def _tabulate(policy: GainState, memory: Memory) -> None:
     """Make tables of what was seen, and settle how much is looked at."""
-    settle_looks(policy.again, policy.sampled)
+    settle_looks(policy.again)
     for s in range(memory.streams.shape[0]):
         tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
     if not policy.sampled:

@@ -41,8 +41,6 @@ AGAIN, _MOST, _ALONG = 8, 8, 64
 #: A priority below this part of what was noted, half an octave, has *fallen*. Where more than so
 #: many of the looks find one twice as many are made, where fewer than that half as many.
 _FALLEN, _MANY, _FEW = 2.0**-0.5, 0.03, 0.015
-#: The fewest looks an arrival.
-_LEAST = 0.125
 #: What is kept of what looks have found, when their number is settled anew.
 _KEPT = 0.5
 
@@ -157,8 +155,9 @@ def go_round(policy: Any, memory: Memory, now: float) -> None:
     for buffer in range(memory.buffers.shape[0]):
         stored += memory.buffers[buffer].heaped
     many = min(stored, int(policy.again[0]))
-    if policy.again[0] < 1.0 and memory.now.seq_next % int(1.0 / policy.again[0]) == 0:
-        many = min(stored, 1)
+    if policy.sampled:  # eight at a time; what is learned from is looked at in every turn
+        due = memory.now.seq_next % int(AGAIN / policy.again[0]) == 0
+        many = min(stored, AGAIN) if due else 0
     for k in range(many):
         policy.seen_again[k] = _next(policy, memory)
     for k in range(many):
@@ -182,14 +181,11 @@ def go_round(policy: Any, memory: Memory, now: float) -> None:
 
 
 @inlined
-def settle_looks(again: Any, sampled: bool) -> None:
-    """Have more looks an arrival, or fewer, by what those made have found.
-
-    Where nothing is ``sampled`` they are what is learned from: there is at least one.
-    """
+def settle_looks(again: Any) -> None:
+    """Have more looks an arrival, or fewer, by what those made have found."""
     if again[1] > _MANY * again[2]:
         again[0] = min(2.0 * again[0], AGAIN)
     elif again[1] < _FEW * again[2]:
-        again[0] = max(0.5 * again[0], _LEAST if sampled else 1.0)
+        again[0] = max(0.5 * again[0], 1.0)
     again[1] *= _KEPT
     again[2] *= _KEPT

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bankfull.oracle.shedding.memory import Arrival, Memory
 
-#: How many tuples are noted each turn, at most and at least.
-LOOKS, LEAST = 8, 1 / 8
+#: How many tuples are noted at a time.
+LOOKS = 8
 #: What a priority falls below to have fallen; of how many looks that is many, and few.
 FALLEN, MANY, FEW = 2**-0.5, 0.03, 0.015
 
@@ -15,15 +15,15 @@ class Hand:
 
     A note has fallen if it is less than the root of a half of the one before. When looks are
     settled and more than 3 % of the notes had fallen, twice as many are made from then on, eight
-    a turn at most; if less than 1.5 %, half as many: one at least, or with a sample an eighth,
-    which is one every eight turns. Of what was counted half counts the next time.
+    a turn at most; if less than 1.5 %, half as many, one at least. Of what was counted half counts
+    the next time. With a sample they are made eight at a time, every so many turns.
     """
 
-    def __init__(self, streams: int, least: float) -> None:
-        self.least = least
+    def __init__(self, streams: int, together: bool) -> None:
+        self.together = together
         self.streams, self.stream = streams, 0
         self.at: int | None = None
-        self.looks, self.fallen, self.noted = float(LOOKS), 0.0, 0.0
+        self.looks, self.fallen, self.noted = LOOKS, 0.0, 0.0
 
     def move_on(self, memory: Memory) -> None:
         """Point at the next newer tuple of the stream, or at nothing, if the tuple has left."""
@@ -44,9 +44,9 @@ class Hand:
 
     def due(self, turns: int) -> int:
         """Return how many tuples are noted, once so many turns are over."""
-        if self.looks < 1:
-            return int(turns % (1 / self.looks) == 0)
-        return int(self.looks)
+        if self.together:
+            return LOOKS if turns % (LOOKS // self.looks) == 0 else 0
+        return self.looks
 
     def saw(self, before: float, after: float) -> None:
         """Count a note."""
@@ -58,5 +58,5 @@ class Hand:
         if self.fallen > MANY * self.noted:
             self.looks = min(2 * self.looks, LOOKS)
         elif self.fallen < FEW * self.noted:
-            self.looks = max(self.looks / 2, self.least)
+            self.looks = max(self.looks // 2, 1)
         self.fallen, self.noted = self.fallen / 2, self.noted / 2

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bankfull.oracle.shedding.aside import Aside
-from bankfull.oracle.shedding.hand import LEAST, Hand
+from bankfull.oracle.shedding.hand import Hand
 from bankfull.oracle.shedding.memory import Arrival, Memory
 from bankfull.oracle.shedding.policy import Policy, Standing
 from bankfull.oracle.shedding.returns import Returns, tabulate
@@ -199,7 +199,7 @@ class Gain(Policy):
             for join in memory.joins
         ):
             self.aside = Aside(memory.aside)
-        self.hand = Hand(len(self._streams(memory)), 1 if self.aside is None else LEAST)
+        self.hand = Hand(len(self._streams(memory)), self.aside is not None)
         self.every = min(max(self.period, 2 ** int(math.log2(max(memory.places, 1)))), 1024)
 
     def _learn_from_sample(self, x: Arrival, aside: Aside, memory: Memory) -> None:
