@@ -155,6 +155,9 @@ def go_round(policy: Any, memory: Memory, now: float) -> None:
     for buffer in range(memory.buffers.shape[0]):
         stored += memory.buffers[buffer].heaped
     many = min(stored, int(policy.again[0]))
+    if policy.sampled:  # eight at a time; what is learned from is looked at in every turn
+        due = memory.now.seq_next % int(AGAIN / policy.again[0]) == 0
+        many = min(stored, AGAIN) if due else 0
     for k in range(many):
         policy.seen_again[k] = _next(policy, memory)
     for k in range(many):

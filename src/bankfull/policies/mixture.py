@@ -144,18 +144,14 @@ def chance_of(policy: Any, memory: Memory, join: int, key: int, o: int, now: flo
 
 
 @inlined
-def _learn_shares(policy: Any, memory: Memory, join: int, o: int) -> None:
+def _learn_shares(policy: Any, memory: Memory, join: int, o: int, came: float) -> None:
     """Let the estimators that saw this arrival coming have more to say.
 
-    A key that nobody has seen teaches nothing of those that were seen, which alone are compared:
-    learned from, it would speak for the estimator that knows nothing (``docs/decisions/0010``).
+    Its key ``came`` before. One that nobody has seen teaches nothing of those that were seen, which
+    alone are compared: learned from, it would speak for the estimator that knows nothing
+    (``docs/decisions/0010``).
     """
     chances, shares, counts = policy.chances, policy.shares[join, o], policy.counts
-    came = 0.0
-    for s in range(counts.shape[0]):
-        came += counts[s, _FADING]
-    if came <= 0.0:
-        return
     for life in range(LIVES):
         count, total, others, totals = counts[o, life], policy.totals[join, o, life], 0.0, 0.0
         for s in range(counts.shape[0]):
@@ -179,15 +175,18 @@ def _learn_shares(policy: Any, memory: Memory, join: int, o: int) -> None:
 
 
 @inlined
-def _had_partners(policy: Any, memory: Memory, stream: int) -> None:
+def _had_partners(policy: Any, memory: Memory, key: int, row: int, stream: int, now: float) -> None:
     """Note how many partners an arrival has had in the last window, about: none, one or more.
 
-    A count that halves every window is one half to one after one arrival within it.
+    A count that halves every window is one half to one after one arrival within it: one half, to
+    the last digit, if that was a window ago.
     """
-    had = 0
-    for o in range(policy.counts.shape[0]):
+    had, streams = 0, policy.counts.shape[0]
+    left = np.exp2(min(memory.stats[key, streams] - now, 0.0))
+    for o in range(streams):
         if o != stream:
-            recent = policy.counts[o, 1]
+            count = memory.notes[row, o * COUNTS + 1] if row >= 0 else memory.stats[key, o]
+            recent = count * left
             had += 0 if recent < 0.5 else 1 if recent <= 1.0 else 2
     policy.had[memory.now.seq_next % RING] += had
 
@@ -203,8 +202,10 @@ def learn(policy: Any, memory: Memory, key: int, stream: int, now: float) -> Non
     for s in range(streams):
         counts[s, _FADING] = memory.stats[key, s]
     counts[stream, _FADING] -= 1.0  # the arrival itself is no evidence
-    row, left = np.int64(memory.rows[key]), _left(memory.stats[key, streams], now)
-    came = 0.0
+    row: Any = np.int64(memory.rows[key])
+    left = _left(memory.stats[key, streams], now)
+    if on_keys(memory, join):
+        _had_partners(policy, memory, key, row, stream, now)
     for life in range(_FADING):
         for s in range(streams):
             count = counts[s, _FADING]
@@ -213,13 +214,12 @@ def learn(policy: Any, memory: Memory, key: int, stream: int, now: float) -> Non
             counts[s, life] = count * left
         left *= left
         left *= left
+    came = 0.0
     for s in range(streams):
         came += counts[s, _FADING]
-    if row < 0 and came > 0.0:
-        row = take_notes(memory, key)
-    if on_keys(memory, join):
-        _had_partners(policy, memory, stream)
-    _learn_shares(policy, memory, join, stream)
+    if came > 0.0:
+        row = take_notes(memory, key) if row < 0 else row
+        _learn_shares(policy, memory, join, stream, came)
     for life in range(_FADING):
         counts[stream, life] += 1.0
         if row >= 0:

@@ -354,9 +354,10 @@ class BoundedJoin(Stage):
         slots = min(slots, max(stored, self.rules.room // least))
         sizes = self.work.bags.sizes[:, start:stop]
         items, largest = int(sizes.sum()), int(sizes.max(initial=0))
-        numbers = int(self.memory.now.keys_used) + arrivals * len(self.plan.joins) + items
+        coming = arrivals * len(self.plan.joins) + items
+        numbers = int(self.memory.now.keys_used) + coming
         numbers = min(numbers, int(self.memory.now.keys_most))
-        self.slots.make_room(slots + 1, numbers, items, largest)
+        self.slots.make_room(slots + 1, numbers, coming, items, largest)
         self.slots.check()
 
     def _compact(self, slack: int = 64) -> None:

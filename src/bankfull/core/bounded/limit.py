@@ -131,12 +131,13 @@ class Limit:
         """Return what a budget in bytes leaves for stored tuples and their keys.
 
         Keys that nobody holds, counts of those forgotten, the policy, the sample for recall and
-        the postings of newcomers take some of it. At least a quarter is left.
+        the postings and notes of newcomers take some of it. At least a quarter is left.
         """
         if not self.shed.in_bytes:
             return budget
         own, bagger = total_bytes(policy), self.slots.bagger
         newcomers = new_items(budget) * bagger.post_bytes if bagger else 0
+        newcomers += self.slots.piece(budget) * len(self.plan.joins) * self.slots.note_bytes
         slack = budget // 24  # of arrays that grow by more than they need
         own += self.slots.sketch_bytes(budget) + recall.nbytes(self.plan, budget)
         return max(

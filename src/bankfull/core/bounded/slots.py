@@ -51,6 +51,9 @@ class Slots:
         # A slot with a quarter to spare; a key with its part of the hash table.
         slot = SLOT.itemsize + LINK.itemsize * joins + 16
         key = 40 + LIST.itemsize * streams + 8 * self.stats + 4 * (self.notes > 0)
+        #: What the notes of a key take; items come again, so there they are paid for with the item.
+        self.note_bytes = 0 if bagger else 4 * self.notes
+        key += 4 * self.notes - self.note_bytes
         if bagger:
             slot += 24 + HELD_SET.itemsize * joins
         self.overhead = slot * 5 // 4
@@ -82,7 +85,7 @@ class Slots:
         if self.shed.in_bytes:
             now.keys_most = 0
             self.memory.joins.key_bytes = key
-            self.memory.joins.note_bytes = 4 * self.notes
+            self.memory.joins.note_bytes = self.note_bytes
             self.memory.joins.key_bytes[list(bagger.joins)] = self.key_bytes
         if bagger:
             self._prepare_sets()
@@ -137,8 +140,13 @@ class Slots:
             return _FEWER if self.bagger else _PIECE
         return min(max(_SHORT, 1 << max(0, (budget >> 13).bit_length() - 1)), _FEWER)
 
-    def make_room(self, slots: int, numbers: int, items: int = 0, largest: int = 0) -> None:
-        """Have so many slots, numbers for keys, and free postings; the largest set that comes."""
+    def make_room(
+        self, slots: int, numbers: int, coming: int = 0, items: int = 0, largest: int = 0
+    ) -> None:
+        """Have so many slots and numbers for keys, and free postings; the largest set that comes.
+
+        ``coming``: how many keys, known or not, and ``items``, which are among them.
+        """
         memory, have = self.memory, len(self.memory.slots)
         if slots > have:
             wanted = slots + slots // 4
@@ -165,7 +173,7 @@ class Slots:
             used = int(memory.now.keys_used)
             self._number_keys(np.arange(used), numbers + numbers // 8 + 64)
         if self.notes:
-            self._make_room_for_notes(numbers)
+            self._make_room_for_notes(min(int(self.memory.now.noted) + coming, numbers))
         if memory.sets is not None and items:
             self._make_room_for_items(memory.sets, items)
             self._make_room_for_set(largest)
@@ -191,13 +199,11 @@ class Slots:
                 assert len(memory.sets.leaps.older) == len(memory.sets.posts)
             assert memory.sets.held["items"].max(initial=0) <= len(memory.sets.wanted)
 
-    def _make_room_for_notes(self, numbers: int) -> None:
-        """Have a row of notes for every key that may come again until there are so many keys."""
-        memory = self.memory
-        wanted = min(int(memory.now.noted) + numbers - int(memory.now.keys_used), numbers)
-        if wanted > len(memory.notes):
-            longer_notes = longer(memory.notes, wanted + wanted // 8 + 64)
-            self.memory = memory._replace(notes=longer_notes)
+    def _make_room_for_notes(self, wanted: int) -> None:
+        """Have so many rows of notes."""
+        if wanted > len(self.memory.notes):
+            notes = longer(self.memory.notes, wanted + wanted // 8)
+            self.memory = self.memory._replace(notes=notes)
 
     def _make_room_for_items(self, sets: m.SlotSets, items: int) -> None:
         have, now = len(sets.posts), self.memory.now
@@ -234,7 +240,7 @@ class Slots:
         memory, used = self.memory, int(self.memory.now.keys_used)
         held = self._held(used)
         if self.shed.in_bytes:
-            each = self.key_bytes + 4 * self.notes
+            each = self.key_bytes + self.note_bytes
             spare = min(max(16, budget // SPARE // each), _SPARE_KEYS)
             kept = int(held.sum()) + spare // 2
             most = kept + max(spare - spare // 2, wanted)

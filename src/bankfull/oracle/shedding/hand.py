@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bankfull.oracle.shedding.memory import Arrival, Memory
 
-#: How many tuples are noted each turn, at most.
+#: How many tuples are noted at a time.
 LOOKS = 8
 #: What a priority falls below to have fallen; of how many looks that is many, and few.
 FALLEN, MANY, FEW = 2**-0.5, 0.03, 0.015
@@ -16,10 +16,11 @@ class Hand:
     A note has fallen if it is less than the root of a half of the one before. When looks are
     settled and more than 3 % of the notes had fallen, twice as many are made from then on, eight
     a turn at most; if less than 1.5 %, half as many, one at least. Of what was counted half counts
-    the next time.
+    the next time. With a sample they are made eight at a time, every so many turns.
     """
 
-    def __init__(self, streams: int) -> None:
+    def __init__(self, streams: int, together: bool) -> None:
+        self.together = together
         self.streams, self.stream = streams, 0
         self.at: int | None = None
         self.looks, self.fallen, self.noted = LOOKS, 0.0, 0.0
@@ -40,6 +41,12 @@ class Hand:
         after = [u.seq for u in memory.stored if u.stream == self.stream and u.seq > at]
         self.at = min(after, default=None)
         return next(u for u in memory.stored if u.seq == at)
+
+    def due(self, turns: int) -> int:
+        """Return how many tuples are noted, once so many turns are over."""
+        if self.together:
+            return LOOKS if turns % (LOOKS // self.looks) == 0 else 0
+        return self.looks
 
     def saw(self, before: float, after: float) -> None:
         """Count a note."""

@@ -164,7 +164,8 @@ class Gain(Policy):
     def settled(self, x: Arrival, memory: Memory) -> None:
         self._search_is_over(x)
         self.hand.move_on(memory)
-        looks, now = min(self.hand.looks, len(memory.stored)), self._now(memory)
+        due = self.hand.due(x.seq + 1)
+        looks, now = min(due, len(memory.stored)), self._now(memory)
         for _ in range(looks):
             u = self.hand.next(memory)
             before = self.notes[u.seq]
@@ -188,7 +189,6 @@ class Gain(Policy):
                 tabulate(list(self.returns.values()), self.period)
 
     def _start(self, memory: Memory) -> None:
-        self.hand = Hand(len(self._streams(memory)))
         window = self._window(memory)
         for s in self._streams(memory):
             spans = [join.span(s) for join in memory.joins if s in join.streams]
@@ -199,6 +199,7 @@ class Gain(Policy):
             for join in memory.joins
         ):
             self.aside = Aside(memory.aside)
+        self.hand = Hand(len(self._streams(memory)), self.aside is not None)
         self.every = min(max(self.period, 2 ** int(math.log2(max(memory.places, 1)))), 1024)
 
     def _learn_from_sample(self, x: Arrival, aside: Aside, memory: Memory) -> None:
