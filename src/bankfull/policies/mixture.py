@@ -30,6 +30,8 @@ _REPEATS = _SOURCES * LIVES
 ESTIMATORS = _REPEATS + 2
 #: The least share of an estimator: one that has never been right may be some day.
 _LEAST = 1e-6
+#: What is left of one arrival a window ago, and one just now, with room for what is rounded.
+_ONE_AGO, _ONE_NOW = 0.49999, 1.00001
 #: The share of the estimator that knows nothing before anything is known.
 _IGNORANCE = 0.5
 
@@ -178,8 +180,8 @@ def _learn_shares(policy: Any, memory: Memory, join: int, o: int, came: float) -
 def _had_partners(policy: Any, memory: Memory, key: int, row: int, stream: int, now: float) -> None:
     """Note how many partners an arrival has had in the last window, about: none, one or more.
 
-    A count that halves every window is one half to one after one arrival within it: one half, to
-    the last digit, if that was a window ago.
+    A count that halves every window is one half to one after one arrival within it: about one half
+    if that was a window ago, as sums of powers of two are rounded.
     """
     had, streams = 0, policy.counts.shape[0]
     left = np.exp2(min(memory.stats[key, streams] - now, 0.0))
@@ -187,7 +189,7 @@ def _had_partners(policy: Any, memory: Memory, key: int, row: int, stream: int, 
         if o != stream:
             count = memory.notes[row, o * COUNTS + 1] if row >= 0 else memory.stats[key, o]
             recent = count * left
-            had += 0 if recent < 0.5 else 1 if recent <= 1.0 else 2
+            had += 0 if recent < _ONE_AGO else 1 if recent <= _ONE_NOW else 2
     policy.had[memory.now.seq_next % RING] += had
 
 

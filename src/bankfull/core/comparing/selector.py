@@ -216,10 +216,13 @@ class Selector:
     def place(self) -> None:
         """Find the tuples that the choice means, of the windows that :meth:`work` looked at."""
         edges, counts = self.edges, self._counts()
-        taken = self.lasting.newest(self.choice, counts)
-        self.meant[:, :, 1:] = self.lasting.compared(taken, counts)[:, :, 1:]
         cuts = np.repeat(edges[:, None], self.kinds, axis=1)
-        cuts[:, :, 1:] = edges[:, None, :-1] - taken[:, :, 1:]
+        if (self.choice >= 1.0).all():
+            self.meant[:, :, 1:] = self.lasting.tuples(counts)[:, None, 1:]
+        else:
+            taken = self.lasting.newest(self.choice, counts)
+            self.meant[:, :, 1:] = self.lasting.compared(taken, counts)[:, :, 1:]
+            cuts[:, :, 1:] = edges[:, None, :-1] - taken[:, :, 1:]
         deep = np.repeat(edges[:, :1], self.kinds, axis=1)
         ranges = np.zeros((*self.choice.shape, 2), np.int64)
         many = np.zeros(self.whole.shape, np.int64)

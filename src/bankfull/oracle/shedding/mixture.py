@@ -18,6 +18,9 @@ from bankfull.oracle.shedding.worth import CLASSES, class_if_any, middle
 LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
 MOST, ALONG = 8, 64
 
+#: What is left of one arrival a window ago, and one just now, with room for what is rounded.
+ONE_AGO, ONE_NOW = 0.49999, 1.00001
+
 #: What is predicted: the key of the next tuple of a stream, in a join.
 Where = tuple[int, int]
 
@@ -335,7 +338,7 @@ class Gain(Policy):
             for o in memory.joins[number].streams
             if o != s
         ]
-        return sum(0 if one < 0.5 else 1 if one <= 1 else 2 for one in recent)
+        return sum(0 if one < ONE_AGO else 1 if one <= ONE_NOW else 2 for one in recent)
 
     def _tabulate(self, s: int) -> None:
         seen = self.seen[s]
