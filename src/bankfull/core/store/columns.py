@@ -21,6 +21,8 @@ from bankfull.kernels.columns import gather, gather_wide
 #: Chunks are merged up to this many rows, and this many bytes.
 _CHUNK_ROWS = 1 << 15
 _CHUNK_BYTES = 64 << 20
+#: The largest size that is told of a value.
+_MOST_BYTES = np.iinfo(np.uint32).max
 
 
 class Column(Protocol):
@@ -127,7 +129,8 @@ class ArrowColumn:
         self.lanes = lanes
         self.starts: list[int] = []
         self.chunks: list[pa.Array] = []
-        #: The bytes of the largest value of each chunk, or of one that was in it.
+        #: The bytes of every value, and of the largest of each chunk, or of one that was in it.
+        self.sizes: Lane[np.uint32] = lanes.add(np.dtype(np.uint32))
         self.largest: list[int] = []
 
     def append(self, values: pa.Array) -> None:
@@ -135,7 +138,9 @@ class ArrowColumn:
             return
         self.starts.append(self.lanes.end - len(values))
         self.chunks.append(values)
-        self.largest.append(int(row_bytes(values).max(initial=0)))
+        sizes = row_bytes(values)
+        self.sizes.tail(len(values))[:] = np.minimum(sizes, _MOST_BYTES)
+        self.largest.append(int(sizes.max()))
         while len(self.chunks) > 1:
             older, newer = self.chunks[-2:]
             if 2 * len(newer) < len(older) or len(older) + len(newer) > _CHUNK_ROWS:
@@ -177,13 +182,7 @@ class ArrowColumn:
                 self.starts[0] = start
 
     def row_bytes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        starts = np.asarray(self.starts, np.int64)
-        where = np.searchsorted(starts, rows, side="right") - 1
-        sizes = np.zeros(len(rows), np.int64)
-        for chunk in np.unique(where):
-            here = where == chunk
-            sizes[here] = row_bytes(self.chunks[chunk])[rows[here] - starts[chunk]]
-        return sizes
+        return self.sizes.data[rows - self.lanes.base].astype(np.int64)
 
     def row_bytes_most(self) -> int:
         return max(self.largest, default=0)
