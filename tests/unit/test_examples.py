@@ -65,6 +65,7 @@ for number, path in enumerate(sys.argv[1:], 2):
         runpy.run_path(path, run_name="__main__")
     except BaseException:
         traceback.print_exc()
+        print("the script failed", file=sys.stderr)
     if number < len(sys.argv):  # the last one hears what is said as the process ends
         for stream in (sys.stdout, sys.stderr):
             print(chr(12), end="", file=stream, flush=True)
@@ -167,7 +168,8 @@ def on_spark(
         timeout=600,
     )
     said = zip(done.stdout.split("\f"), done.stderr.split("\f"), strict=True)
-    codes = [int("Traceback" in stderr) for stderr in done.stderr.split("\f")]
+    # Not every traceback is the script's: Spark's workers print one if they are left in the middle.
+    codes = [int("the script failed" in stderr) for stderr in done.stderr.split("\f")]
     codes[-1] = codes[-1] or done.returncode
     return {
         one.name: subprocess.CompletedProcess(one.name, code, *parts)
