@@ -34,6 +34,20 @@ from bankfull.spec import (
 
 AMPLE = 10.0**9
 
+#: Every kind of join with every search, as the first seeds have them, all others have.
+KINDS = (
+    ("keys", "hash"),
+    ("overlap", "inverted"),
+    ("keys", "scan"),
+    ("subset", "inverted"),
+    ("overlap", "scan"),
+    ("keys", "hash"),
+    ("similar", "inverted"),
+    ("subset", "scan"),
+    ("keys", "hash"),
+    ("similar", "scan"),
+)
+
 
 class World:
     """Random streams in one or two joins, a budget of comparisons, and an algorithm.
@@ -308,3 +322,21 @@ def comparing_of(state: State) -> Comparing:
     assert isinstance(join, ExactJoin | BoundedJoin)
     assert join.comparing is not None
     return join.comparing
+
+
+class TwinWorld(World):
+    """A world of a given kind, whose tuples can have more values of importance than classes."""
+
+    def __init__(self, seed: int, algorithm: str) -> None:
+        super().__init__(seed, algorithm)
+        self.kind, self.search = KINDS[seed % len(KINDS)]
+        self.values = self.dice.choice([3, 3, 40])
+
+    def tables(self) -> dict[str, pa.Table]:
+        tables = super().tables()
+        if self.values > 3:
+            for name, table in tables.items():
+                worth = [1.0 + (7 * row * row) % self.values for row in range(table.num_rows)]
+                place = table.schema.get_field_index("worth")
+                tables[name] = table.set_column(place, "worth", pa.array(worth, pa.float64()))
+        return tables

@@ -13,15 +13,12 @@ import random
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from comparing_worlds import World, run
+from comparing_worlds import KINDS, TwinWorld, World, run
 
 from bankfull.adapt import ALGORITHMS
-from bankfull.adapt.auto import units
 from bankfull.core import Ledger
 from bankfull.core.comparing.comparing import Comparing
-from bankfull.core.comparing.work import Float64, Work
 from bankfull.core.exact.join import ExactJoin
 from bankfull.oracle.comparing import (
     TWINS,
@@ -46,19 +43,6 @@ from bankfull.spec import Join, Rows
 
 #: Plans agree to this; what they decide is the same.
 CLOSE = 1e-9
-#: Every kind of join with every search, as the first seeds have them, all others have.
-KINDS = (
-    ("keys", "hash"),
-    ("overlap", "inverted"),
-    ("keys", "scan"),
-    ("subset", "inverted"),
-    ("overlap", "scan"),
-    ("keys", "hash"),
-    ("similar", "inverted"),
-    ("subset", "scan"),
-    ("keys", "hash"),
-    ("similar", "scan"),
-)
 SEEDS = len(KINDS)
 #: Ways to compare with policies that are credited by age alone and by results.
 BOTH = [
@@ -74,24 +58,6 @@ BOTH = [
 #: What of a world is too long to tell.
 LONG = ("rows", "dice", "delays")
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-
-
-class TwinWorld(World):
-    """A world of a given kind, whose tuples can have more values of importance than classes."""
-
-    def __init__(self, seed: int, algorithm: str) -> None:
-        super().__init__(seed, algorithm)
-        self.kind, self.search = KINDS[seed % len(KINDS)]
-        self.values = self.dice.choice([3, 3, 40])
-
-    def tables(self) -> dict[str, pa.Table]:
-        tables = super().tables()
-        if self.values > 3:
-            for name, table in tables.items():
-                worth = [1.0 + (7 * row * row) % self.values for row in range(table.num_rows)]
-                place = table.schema.get_field_index("worth")
-                tables[name] = table.set_column(place, "worth", pa.array(worth, pa.float64()))
-        return tables
 
 
 def arrivals(world: World) -> list[Arrival]:
@@ -365,7 +331,7 @@ def test_differential_twin_within_memory(
 ) -> None:
     """With a budget of memory too: the same plans, results, comparisons and tuples that stay."""
     if (policy != "fifo" or kind != "two") and not UNCOMPILED:
-        pytest.skip("with the compiler off")
+        pytest.skip("runs with the compiler off: compiled, its kernels take half a minute each")
     variant = VARIANTS[kind]
     plans, first = Plans(monkeypatch), 2 * BOTH.index((algorithm, policy))
     for seed in range(first, first + (2 if UNCOMPILED else SEEDS)):
@@ -399,50 +365,3 @@ def test_differential_twin_soak(algorithm: str, monkeypatch: pytest.MonkeyPatch)
     check_twin(algorithm, range(1200, 1260), monkeypatch, several=True)
     check_twin(algorithm, range(1260, 1320), monkeypatch, rows=True)
     check_twin(algorithm, range(1320, 1350), monkeypatch, several=True, rows=True)
-
-
-def demand_by_window(work: Work) -> Float64:
-    """Return what comparing everything takes, for either window."""
-    each: Float64 = work.arrivals.sum(axis=1) * (work.tuples * work.cost()).sum(axis=1)
-    return each
-
-
-def check_constraint(name: str, works: list[Work], budget: float, choices: list[Float64]) -> None:
-    """The paper's constraint, with the comparisons that a window takes in place of its length."""
-    demand = sum(work.demand() for work in works)
-    if demand <= budget:
-        return
-    taken = 0.0
-    for work, choice in zip(works, choices, strict=True):
-        number = work.arrivals[:, :, None] * work.tuples[:, None, :]
-        steps = work.cost()[:, None, :]
-        if name == "auto":
-            taken += float((units(work).volume * choice).sum())
-        elif name == "utility":
-            taken += float((number * steps * choice).sum())
-        else:
-            total = np.maximum(work.tuples.sum(axis=1), 1e-300)
-            parts = (choice[:, 0] * work.tuples).sum(axis=1) / total
-            taken += float((parts * demand_by_window(work)).sum())
-    most = sum(float(units(work).volume.sum()) for work in works) if name == "auto" else demand
-    assert taken == pytest.approx(min(budget, most), rel=1e-8, abs=1e-8)
-
-
-@pytest.mark.parametrize("name", ["rate", "correlation", "direction", "utility", "auto"])
-def test_the_constraint_holds_after_every_plan(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is chosen takes the comparisons that there are: ``r (D1 + D2) = r1 D1 + r2 D2``."""
-    algorithm = ALGORITHMS[name][0]
-    choose, planned = type(algorithm).choose, 0
-
-    def checked(self: Any, works: list[Work], budget: float) -> list[Float64]:
-        nonlocal planned
-        choices: list[Float64] = choose(self, works, budget)
-        check_constraint(name, works, budget, choices)
-        planned += 1
-        return choices
-
-    monkeypatch.setattr(type(algorithm), "choose", checked)
-    for seed in range(8):
-        world = TwinWorld(seed, name)
-        run(world, world.per_unit, None)
-    assert planned > 10
