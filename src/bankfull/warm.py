@@ -131,6 +131,8 @@ def _compare(on: str, policy: str | None) -> None:
     for each in (100, 0.001):  # a join on keys has a loop for when nothing is left out
         overload = bf.shed(cpu=bf.comparisons(each), **budget)
         _join([table] * 2, None, finds=each > 1, overload=overload, **options)
+    if policy is None:  # where a clock decides no loop plans for itself
+        _join([table] * 2, None, overload=bf.shed(cpu=0.8), **options)
     if on == "keys" and policy is None:
         _join([table] * 3, None, overload=bf.shed(cpu=bf.comparisons(100)), **options)
 

@@ -17,6 +17,7 @@ import bankfull as bf
 from bankfull.core.bounded.join import BoundedJoin
 from bankfull.core.exact import equal_index
 from bankfull.core.exact.join import ExactJoin
+from bankfull.core.exact.planned import Planned
 from bankfull.kernels.exact import bulk
 from bankfull.spec.comparing import ALGORITHMS
 from compile_kernels import UNCOMPILED
@@ -198,38 +199,50 @@ def test_the_interval_of_recall_covers_the_truth(
     assert covered >= runs - most
 
 
-def test_differential_counts_in_bulk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where everything is compared, what plans learn from is what the search itself counts.
+class LongWorld(World):
+    """Two streams so long that what has left them is moved out of the logs again and again."""
 
-    That is so whether tuples are joined ahead of their plans, or after them and counted together,
-    or counted one by one.
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, ("auto", "rate", "correlation")[seed % 3])
+        self.kind, self.search = (
+            ("keys", "hash"), ("overlap", "inverted"), ("keys", "hash"), ("subset", "scan")
+        )[seed % 4]  # fmt: skip
+        self.names, self.weighed = ("ab", [False, False]) if seed % 5 else ("abc", [True] * 3)
+        self.count = 200 if seed % 3 == 0 else 900
+        self.rows = [self._row() for _ in range(self.count)]
+        self.delays = [0] * self.count
+
+
+def test_differential_plans_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans that loops make for themselves are those that are made outside, to the last bit.
+
+    On keys what plans learn from is the same too whether tuples are joined ahead of their plans, or
+    after them and counted together, or counted one by one. All that is kept is compared.
     """
-    ways: dict[str, int] = dict.fromkeys(("ahead", "taken back", "in bulk"), 0)
+    ways: dict[str, int] = dict.fromkeys(("alone", "on sets", "taken back", "in bulk"), 0)
 
     def counting(way: str, function: Any) -> Any:
         def counted(*given: Any) -> Any:
             came = function(*given)
-            ways[way] += came is not None or way != "ahead"
+            ways[way] += came is not None or way != "alone"
             return came
 
         return counted
 
-    run_ahead = counting("ahead", ExactJoin._run_ahead)
+    alone = counting("alone", Planned.advance)
+    monkeypatch.setattr(Planned, "_search", counting("on sets", Planned._search))
     monkeypatch.setattr(equal_index, "count_arrivals", counting("in bulk", bulk.count_arrivals))
     monkeypatch.setattr(equal_index, "unlink", counting("taken back", equal_index.unlink))
-    for seed in range(8 * (1 + SOAKING)):
-        world = World(seed, ("auto", "rate")[seed % 2])
-        world.kind, world.search = "keys", "hash"
-        world.names, world.weighed = ("ab", [False, False]) if seed % 4 else ("abc", [True] * 3)
-        world.rows = [(t, s % len(world.names), k, items) for t, s, k, items in world.rows]
+    for seed in range(12 * (1 + SOAKING)):
+        world = LongWorld(seed)
         for per_unit in (world.per_unit, 30.0, AMPLE):
             outcomes = []
-            for ahead, all_at_once in ((True, True), (False, True), (False, False)):
-                never = (lambda *_: None) if not ahead else run_ahead
-                monkeypatch.setattr(ExactJoin, "_run_ahead", never)
+            for planned, all_at_once in ((True, True), (False, True), (False, False)):
+                never = (lambda *_: None) if not planned else alone
+                monkeypatch.setattr(Planned, "advance", never)
                 takes_all = bulk.takes_all if all_at_once else (lambda selection: False)
                 monkeypatch.setattr(equal_index, "takes_all", takes_all)
-                cuts = None if seed % 3 else random.Random(seed)
+                cuts = random.Random(seed) if seed % 4 else None
                 outcomes.append(run(world, per_unit, cuts, restarts=seed % 2 == 0))
             found, ledger, state = outcomes[0]
             for again, same, other in outcomes[1:]:

@@ -19,7 +19,7 @@ from comparing_worlds import KINDS, TwinWorld, World, run
 from bankfull.adapt import ALGORITHMS
 from bankfull.core import Ledger
 from bankfull.core.comparing.comparing import Comparing
-from bankfull.core.exact.join import ExactJoin
+from bankfull.core.exact.planned import Planned
 from bankfull.oracle.comparing import (
     TWINS,
     Algorithm,
@@ -143,9 +143,9 @@ class Plans:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[dict[str, Any]] = []
         monkeypatch.setattr(Comparing, "place", self._noting(Comparing.place))
-        # Where tuples are joined ahead, plans that leave nothing out are made together, afterwards;
-        # ``test_differential_counts_in_bulk`` holds both to be the same.
-        monkeypatch.setattr(ExactJoin, "_run_ahead", lambda join, most: None)
+        # Plans that leave nothing out are made by the loops that they are for, where nobody sees
+        # them; ``test_differential_plans_alone`` holds both to be the same.
+        monkeypatch.setattr(Planned, "advance", lambda planned, most: None)
 
     def _noting(self, place: Any) -> Any:
         def note(comparing: Comparing) -> None:

@@ -70,9 +70,16 @@ class Comparing:
     def __init__(self, plan: Plan, logs: list[Log]) -> None:
         assert plan.compare is not None
         self.plan, self.rules, self.logs = plan, plan.compare, logs
+        self.kinds = class_count(plan)
         #: Of every row of the logs; a store that keeps no rows in order has none.
-        self.classes: list[Lane[np.int64]] = [log.lanes.add(np.dtype(np.int64)) for log in logs]
-        self.worth: list[Lane[np.float64]] = [log.lanes.add(np.dtype(np.float64)) for log in logs]
+        alike = self.kinds == 1 and not self.rules.algorithm.drops
+        self.classes: list[Lane[np.int64]] = [
+            log.lanes.add(np.dtype(np.int64), fill=0, uniform=alike) for log in logs
+        ]
+        self.worth: list[Lane[np.float64]] = [
+            log.lanes.add(np.dtype(np.float64), fill=1.0, uniform=column < 0)
+            for log, column in zip(logs, self.rules.importance, strict=False)
+        ]
         self.values = [Values() for _ in plan.streams]
         #: Comparisons that every join may still make in this basic window: any tuple, the sample.
         self.left = np.full((len(plan.joins), 2), _ENOUGH)
@@ -94,7 +101,6 @@ class Comparing:
         self.given = self.left.copy()
         self.capacity = Capacity()
         self.known = self.capacity.known
-        self.kinds = class_count(plan)
         #: Entered around every plan; what it is, and what it tells, is the runtime's affair.
         self.stopwatch: AbstractContextManager[object] = nullcontext()
         #: Where other operators share the budget: the part of it that this one has.
@@ -115,11 +121,15 @@ class Comparing:
 
     def append(self, position: int, rows: pa.RecordBatch, sizes: NDArray[np.int64] | None) -> None:
         """Give rows that were just stored a class and a worth; ``sizes`` are of their sets."""
-        count = rows.num_rows
+        count, own, classes = rows.num_rows, self.worth[position], self.classes[position]
+        if own.uniform and classes.uniform:
+            return
         by_type = self.plan.streams[position].worth
         worth = importance_of(rows, self.rules.importance[position], by_type)
-        self.worth[position].tail(count)[:] = worth
-        self.classes[position].tail(count)[:] = self.classes_of(position, worth, sizes)
+        if not own.uniform:
+            own.tail(count)[:] = worth
+        if not classes.uniform:
+            classes.tail(count)[:] = self.classes_of(position, worth, sizes)
 
     def classes_of(
         self, position: int, worth: NDArray[np.float64], sizes: NDArray[np.int64] | None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from bankfull.core.comparing.selector import Selector
 from bankfull.core.comparing.work import Float64
 from bankfull.core.ledger import Ledger
@@ -31,19 +33,24 @@ def watched(selectors: Sequence[Selector], emitted: Float64) -> Watched:
 
     ``emitted`` are the results of all joins, and their worth.
     """
-    total = Watched()
+    skipped = sampled = 0.0
+    missed: Float64 = np.zeros((2, 3))
     for selector in selectors:
         tally = selector.tally
-        skipped = int(tally.pairs[:, SKIPPED : UNAFFORDED + 1].sum())
-        some = [tally.missed[kind] for kind in range(2)]
-        total += Watched(
-            dropped=float(skipped),
-            sampled=float(selector.sampled[0] + tally.sampled.sum()),
-            missed=float(some[0][MISSED]),
-            variance=float(some[0][VARIANCE]),
-            largest=float(some[0][LARGEST]) ** 2,
-            worth_missed=float(some[1][MISSED]),
-            worth_variance=float(some[1][VARIANCE]),
-            worth_largest=float(some[1][LARGEST]) ** 2,
-        )
-    return total + Watched(emitted=float(emitted[0]), worth=float(emitted[1]))
+        skipped += int(tally.pairs[:, SKIPPED : UNAFFORDED + 1].sum())
+        sampled += float(selector.sampled[0] + tally.sampled.sum())
+        missed[:, (MISSED, VARIANCE)] += tally.missed[:, (MISSED, VARIANCE)]
+        missed[:, LARGEST] += tally.missed[:, LARGEST] ** 2
+    results, worth = missed.tolist()
+    return Watched(
+        dropped=skipped,
+        sampled=sampled,
+        emitted=float(emitted[0]),
+        missed=results[MISSED],
+        variance=results[VARIANCE],
+        largest=results[LARGEST],
+        worth=float(emitted[1]),
+        worth_missed=worth[MISSED],
+        worth_variance=worth[VARIANCE],
+        worth_largest=worth[LARGEST],
+    )

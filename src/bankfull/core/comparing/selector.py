@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bankfull.core.comparing.directions import directions
 from bankfull.core.comparing.lasting import Lasting
-from bankfull.core.comparing.work import Float64, Work
+from bankfull.core.comparing.work import Float64, Work, in_turn
 from bankfull.core.kept import Arrays
 from bankfull.core.plan import NEVER, ComparePlan, JoinPlan
 from bankfull.core.store.lanes import Lane
@@ -148,7 +148,7 @@ class Selector:
 
     def _half_full(self) -> Float64:
         """Return how many tuples the current basic window of each window has on average."""
-        halves: Float64 = self.arrivals.sum(axis=1)[self.ways.back] / 2.0
+        halves: Float64 = in_turn(self.arrivals)[self.ways.back] / 2.0
         return halves
 
     @property

@@ -46,7 +46,7 @@ class Work(NamedTuple):
 
     def coming(self) -> float:
         """Return how many tuples are expected; each arrives for all windows but its own."""
-        return float(self.arrivals.sum()) / (self.streams - 1)
+        return float(in_turn(self.arrivals.ravel())) / (self.streams - 1)
 
     def cost(self) -> Float64:
         """Return the comparisons that a pair takes, ``[j, a]``, as far as that is known."""
@@ -62,6 +62,12 @@ class Work(NamedTuple):
     def demand(self) -> float:
         """Return the comparisons that all the work takes."""
         return float(demand(self.tuples, self.arrivals, self.seen, self.scanned))
+
+
+def in_turn(numbers: Float64) -> Float64:
+    """Return the sums over the last axis, added up one after the other as compiled loops do."""
+    sums: Float64 = np.cumsum(numbers, axis=-1)[..., -1]
+    return sums
 
 
 def nothing_left_out(work: Work) -> Float64:

@@ -125,38 +125,35 @@ class EqualIndex:
         if isinstance(chosen, Selection) and timed and not self.scan and takes_all(chosen):
             most = min(joined.size, int(chosen.left[OTHERS]))
             before = clock.cursor.copy()
-            count, _, full = join_pairs(*given, Everything(), turns, out, joined[:most])
+            count, _, full = join_pairs(*given, Everything(), turns, out, joined[:most], 0)
             count_arrivals(chosen, left, right, clock, before)
             count_results(chosen, left, right, clock, before, out, count)
             if count or not full or most == joined.size:
                 return count, count, full
             # The next tuple has more results than there are comparisons left.
-        return join_pairs(*given, chosen, turns, out, joined)
+        return join_pairs(*given, chosen, turns, out, joined, 0)
 
     def join_ahead(self, most: int, until: int) -> Found | None:
         """Join tuples of two streams, of times before ``until``, whatever is selected.
 
         First all of one stream, then all of the other. None, and nothing was done, if there are
-        more than about ``most`` results of either.
+        more than about twice ``most`` results.
         """
         clock = self.clock
         wind(clock, self.logs, until)
         before, low, end = clock.cursor.copy(), clock.low.copy(), clock.end.copy()
         turns = np.empty((3, 2 * AHEAD), np.int64)
         left, right = self.sides()
-        self.rooms += [Room(2) for _ in range(len(self.rooms), 2)]
-        found = []
-        stops = ([end[0], before[1]], [end[0], end[1]])
-        for room, stop in zip(self.rooms[:2], stops, strict=True):
-            room.room(most)
+        room, count = self.rooms[0], 0
+        room.room(2 * most)
+        for stop in ([end[0], before[1]], [end[0], end[1]]):
             clock.end[:] = stop
             given = (left, right, clock, self.table, Part(0, 1), Everything(), turns)
-            count, _, full = join_pairs(*given, room.numbers, room.joined)
+            count, _, full = join_pairs(*given, room.numbers, room.joined, count)
             if full:
                 self.take_back(before, low)
                 return None
-            found.append(room.found(int(count), int(count), False))
-        return together(found)
+        return room.found(int(count), int(count), False)
 
     def take_back(self, cursor: NDArray[np.int64], low: NDArray[np.int64]) -> None:
         """Let two streams stand here again, as if the tuples from here on had not been joined."""

@@ -14,11 +14,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.core.comparing.ahead import can_run_ahead, plan_afterwards
 from bankfull.core.comparing.classes import is_weighed
 from bankfull.core.comparing.comparing import Comparing
 from bankfull.core.exact.equal_index import EqualIndex
 from bankfull.core.exact.index import Found, Index, next_time, rewind
+from bankfull.core.exact.planned import planned
 from bankfull.core.exact.set_index import SetIndex
 from bankfull.core.intake.intake import Input
 from bankfull.core.intake.times import to_units
@@ -33,9 +33,6 @@ from bankfull.spec import Equal
 
 #: Results a kernel writes before they become a record batch; stays in the cache.
 _BLOCK = 1 << 16
-#: Basic windows that are joined ahead of their plans at most, and for how many that is not tried
-#: after it was in vain.
-_AHEAD, _PAUSE = 64, 16
 
 
 class ExactJoin(Stage):
@@ -52,9 +49,8 @@ class ExactJoin(Stage):
         workers = workers if self.comparing is None else Workers()
         #: Stored tuples that the ledger counts: of copies, only one.
         self.stored = [0] * len(plan.streams)
-        #: Basic windows to join ahead of their plans, and for how many not to try.
-        self._ahead, self._pause = 4, 0
         self.indexes: list[Index] = [_index(join, self._logs(join), workers) for join in plan.joins]
+        self._planned = planned(self.comparing, self.indexes)
 
     def _logs(self, join: JoinPlan) -> list[Log]:
         return [self.logs[k] for k in join.streams]
@@ -92,26 +88,25 @@ class ExactJoin(Stage):
 
     def _search(self, turn: Turn) -> Iterator[Results]:
         while self.has_work:
-            until = self._plan_ahead()
             most = max(1, min(turn.allowance.rows, _BLOCK))
-            block = self._run_ahead(most)
+            block = self._planned.advance(most) if self._planned is not None else None
             if block is not None:
-                counts = turn.ledger.joins[self.plan.joins[0].name]
-                counts.compared += block.compared
-                counts.emitted += block.joined.size
-                if block.joined.size:
-                    yield self._results(self.plan.joins[0], block)
+                yield from self._counted(turn, self.plan.joins[0], block)
                 continue
+            until = self._plan_ahead()
             for number, (join, index) in enumerate(zip(self.plan.joins, self.indexes, strict=True)):
-                counts = turn.ledger.joins[join.name]
                 while index.is_behind(until):
                     if self.comparing is not None:
                         index.selection = self.comparing.selectors[number].view()
-                    block = index.advance(most, until)
-                    counts.compared += block.compared
-                    counts.emitted += block.joined.size
-                    if block.joined.size:
-                        yield self._results(join, block)
+                    yield from self._counted(turn, join, index.advance(most, until))
+
+    def _counted(self, turn: Turn, join: JoinPlan, block: Found) -> Iterator[Results]:
+        """Count what was found, and yield it if it is anything."""
+        counts = turn.ledger.joins[join.name]
+        counts.compared += block.compared
+        counts.emitted += block.joined.size
+        if block.joined.size:
+            yield self._results(join, block)
 
     def _plan_ahead(self) -> int:
         """Return up to which time tuples can be processed; plan what they are compared with."""
@@ -122,48 +117,6 @@ class ExactJoin(Stage):
         coming = min(next_time(clock, some) for clock, some in zip(clocks, logs, strict=True))
         self.comparing.look(coming, clocks)
         return self.comparing.until()
-
-    def _run_ahead(self, most: int) -> Found | None:
-        """Join tuples of many basic windows without a plan, as far as plans leave nothing out.
-
-        Returns what was found; None if nothing was done. How far it tries to get depends on how far
-        it got before; what is decided does not.
-        """
-        comparing, index = self.comparing, self.indexes[0]
-        if comparing is None or not isinstance(index, EqualIndex) or not can_run_ahead(comparing):
-            return None
-        self._pause -= 1
-        if self._pause > 0:
-            return None
-        clock, basic = index.clock, comparing.rules.basic
-        before, low, until = clock.cursor.copy(), clock.low.copy(), comparing.until()
-        found = index.join_ahead(most, until + (self._ahead - 1) * basic)
-        if found is None:
-            self._pause = _PAUSE if self._ahead == 1 else 0
-            self._ahead = max(1, self._ahead // 2)
-            return None
-        sides = index.sides()
-        given = (sides, clock, before, found.numbers, found.joined)
-        window, total = plan_afterwards(comparing, *given)
-        done = [clock.cursor[k] == log.lanes.end for k, log in enumerate(self._logs(index.plan))]
-        at = window * basic
-        cursor = clock.cursor.copy()
-        for k, side in enumerate(sides):
-            joined = side.times[before[k] - clock.base[k] : clock.cursor[k] - clock.base[k]]
-            cursor[k] = before[k] + np.searchsorted(joined, at)
-        if (cursor < clock.cursor).any():
-            index.take_back(cursor, low)
-            kept = found.joined < at
-            found = Found(found.numbers[:, kept], found.joined[kept], int(kept.sum()), False)
-            self._ahead = max(1, window - until // basic + 1)
-            self._pause = _PAUSE if not len(found.joined) else 0
-        elif 3 * len(found.joined) < most and not all(done):
-            self._ahead = min(_AHEAD, 2 * self._ahead)
-        if total >= 0:
-            comparing.decide(next_time(clock, self._logs(index.plan)), [clock], total)
-        else:
-            comparing.place()
-        return found
 
     def _results(self, join: JoinPlan, block: Found) -> Results:
         if self.comparing is None:

@@ -14,6 +14,9 @@ from bankfull.core.plan import JoinPlan
 from bankfull.core.store.lanes import Lane, Lanes
 from bankfull.core.store.log import Log
 from bankfull.kernels.exact import postings, setjoin
+from bankfull.kernels.exact.plannedsets import join_and_plan
+from bankfull.kernels.exact.planning import NO_PLAN, Rules
+from bankfull.kernels.probes.learning import Known
 from bankfull.kernels.probes.selection import Everything
 from bankfull.kernels.probes.sets import SearchRoom
 from bankfull.spec.predicates import is_weighted
@@ -155,17 +158,36 @@ class SetIndex:
 
     def advance(self, most: int, until: int) -> Found:
         """Process tuples until all are done or about ``most`` results are found."""
+        return self._advance(most, until, None)[0]
+
+    def advance_and_plan(
+        self, most: int, until: int, planning: tuple[Known, Rules]
+    ) -> tuple[Found, int]:
+        """The same; at ``until``, where the present plan ends, another is made, and so on.
+
+        It ends where a plan would leave something out: also returns what is said of that plan
+        (``kernels/exact/planning.py``).
+        """
+        return self._advance(most, until, planning)
+
+    def _advance(
+        self, most: int, until: int, planning: tuple[Known, Rules] | None
+    ) -> tuple[Found, int]:
         self.results.room(most)
         self._fit()
         wind(self.clock, self.logs, until)
         oldest = np.array([log.lanes.start for log in self.logs], np.int64)
+        end = np.array([log.lanes.end for log in self.logs], np.int64)
         left, right = self.sides
-        total = 0
+        total, wanted = 0, NO_PLAN
         while True:
-            count, compared, status = setjoin.join_sets(
-                left.view(), right.view(), left.lists, right.lists, self.clock, oldest,
-                self.rule, self.selection, self.scratch, self.results.numbers, self.results.joined,
-            )  # fmt: skip
+            given = (left.view(), right.view(), left.lists, right.lists, self.clock, oldest,
+                     self.rule, self.selection, self.scratch)  # fmt: skip
+            into = (self.results.numbers, self.results.joined)
+            if planning is None:
+                count, compared, status = setjoin.join_sets(*given, *into)
+            else:
+                count, compared, status, wanted = join_and_plan(*given, *planning, end, *into)
             total += int(compared)
             if status == setjoin.LISTS_FULL:
                 left.repack()
@@ -175,7 +197,7 @@ class SetIndex:
             if status == setjoin.OUTPUT_FULL and count == 0:
                 self.results.room(2 * self.results.joined.size)
                 continue
-            return self.results.found(int(count), total, status != setjoin.DONE)
+            return self.results.found(int(count), total, status != setjoin.DONE), int(wanted)
 
     def leave_out(self, side: int, numbers: NDArray[np.int64]) -> None:
         """Take tuples for such as have no set."""

@@ -132,14 +132,14 @@ def _process(
 @kernel
 def join_pairs(
     left: Keyed, right: Keyed, clock: Clock, table: Table, part: Part, selection: Any,
-    turns: Int64, out: Int64, joined: Int64,
+    turns: Int64, out: Int64, joined: Int64, count: int,
 ) -> tuple[int, int, bool]:  # fmt: skip
     """Process the tuples of a part, of two streams, in order until ``out`` is full.
 
     ``out[j, k]`` receives the sequence number of stream j's member of result k, ``joined[k]`` its
-    time; ``turns`` is room for tuples of either stream whose turn comes next. Returns (results,
-    comparisons, whether ``out`` was full); ``clock`` moves along. A tuple whose results do not all
-    fit is left for the next call, whole.
+    time, from result ``count`` on; ``turns`` is room for tuples of either stream whose turn comes
+    next. Returns (results that there are now, comparisons, whether ``out`` was full); ``clock``
+    moves along. A tuple whose results do not all fit is left for the next call, whole.
     """
     turns_left, turns_right = turns[0], turns[1]
     base_left, base_right = clock.base[0], clock.base[1]
@@ -152,7 +152,6 @@ def join_pairs(
     next_left, next_right = clock.cursor[0], clock.cursor[1]
     past_left, past_right = clock.cursor[0], clock.cursor[1]
     a, b, filled_left, filled_right = 0, 0, 0, 0
-    count = 0
     compared = 0
     while True:
         if a == filled_left and next_left < end_left:

@@ -259,18 +259,13 @@ def _turn(
     return count, compared, DONE
 
 
-@kernel
-def join_sets(
+@inner
+def search(
     left: StoredSets, right: StoredSets, left_lists: Lists, right_lists: Lists, clock: Clock,
     oldest: Int64, rule: Rule, selection: Any, scratch: Scratch, out: Int64, joined: Int64,
+    count: int,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Process tuples of two streams in order until none may be processed or room is short.
-
-    ``oldest[j]`` is the first stored tuple of stream j. Results go to ``out`` and ``joined`` as
-    in ``equijoin.join_pairs``. Returns (results, comparisons, status); a tuple for which there
-    was no room is left for the next call, whole.
-    """
-    count: Any = np.int64(0)  # a literal would have every callee compiled twice
+    """Process tuples in order until none may be processed or room is short; see ``join_sets``."""
     compared = 0
     while clock.cursor[0] < clock.end[0] or clock.cursor[1] < clock.end[1]:
         from_left = clock.cursor[1] >= clock.end[1]
@@ -297,3 +292,21 @@ def join_sets(
             compared += steps
         clock.cursor[s] += 1
     return count, compared, DONE
+
+
+@kernel
+def join_sets(
+    left: StoredSets, right: StoredSets, left_lists: Lists, right_lists: Lists, clock: Clock,
+    oldest: Int64, rule: Rule, selection: Any, scratch: Scratch, out: Int64, joined: Int64,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Process tuples of two streams in order until none may be processed or room is short.
+
+    ``oldest[j]`` is the first stored tuple of stream j. Results go to ``out`` and ``joined`` as
+    in ``equijoin.join_pairs``. Returns (results, comparisons, status); a tuple for which there
+    was no room is left for the next call, whole.
+    """
+    none: Any = np.int64(0)  # a literal would have every callee compiled twice
+    return search(
+        left, right, left_lists, right_lists, clock, oldest, rule, selection, scratch, out, joined,
+        none,
+    )  # fmt: skip
