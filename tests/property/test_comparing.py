@@ -16,9 +16,12 @@ from comparing_worlds import AMPLE, World, comparing_of, exact, run
 import bankfull as bf
 from bankfull.core.bounded.join import BoundedJoin
 from bankfull.core.exact import equal_index
+from bankfull.core.exact.equal_index import EqualIndex
 from bankfull.core.exact.join import ExactJoin
 from bankfull.core.exact.planned import Planned
+from bankfull.core.exact.set_index import SetIndex
 from bankfull.kernels.exact import bulk
+from bankfull.kernels.exact.planning import ONE_BY_ONE
 from bankfull.spec.comparing import ALGORITHMS
 from compile_kernels import UNCOMPILED
 
@@ -216,23 +219,24 @@ class LongWorld(World):
 def test_differential_plans_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans that loops make for themselves are those that are made outside, to the last bit.
 
-    On keys what plans learn from is the same too whether tuples are joined ahead of their plans, or
-    after them and counted together, or counted one by one. All that is kept is compared.
+    On keys what plans learn from is the same too whether a basic window is joined at once, or piece
+    by piece and counted together, or counted one by one. All that is kept is compared.
     """
-    ways: dict[str, int] = dict.fromkeys(("alone", "on sets", "taken back", "in bulk"), 0)
+    ways: dict[str, int] = dict.fromkeys(("keys", "sets", "one by one", "in bulk"), 0)
 
     def counting(way: str, function: Any) -> Any:
         def counted(*given: Any) -> Any:
             came = function(*given)
-            ways[way] += came is not None or way != "alone"
+            one_by_one = way == "keys" and came[1] == ONE_BY_ONE
+            ways["one by one" if one_by_one else way] += 1
             return came
 
         return counted
 
-    alone = counting("alone", Planned.advance)
-    monkeypatch.setattr(Planned, "_search", counting("on sets", Planned._search))
+    alone = Planned.advance
+    for way, index in (("keys", EqualIndex), ("sets", SetIndex)):
+        monkeypatch.setattr(index, "advance_and_plan", counting(way, index.advance_and_plan))
     monkeypatch.setattr(equal_index, "count_arrivals", counting("in bulk", bulk.count_arrivals))
-    monkeypatch.setattr(equal_index, "unlink", counting("taken back", equal_index.unlink))
     for seed in range(12 * (1 + SOAKING)):
         world = LongWorld(seed)
         for per_unit in (world.per_unit, 30.0, AMPLE):

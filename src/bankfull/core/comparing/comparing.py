@@ -74,11 +74,11 @@ class Comparing:
         #: Of every row of the logs; a store that keeps no rows in order has none.
         alike = self.kinds == 1 and not self.rules.algorithm.drops
         self.classes: list[Lane[np.int64]] = [
-            log.lanes.add(np.dtype(np.int64), fill=0, uniform=alike) for log in logs
+            log.lanes.add(np.dtype(np.int64), blank=alike) for log in logs
         ]
         self.worth: list[Lane[np.float64]] = [
-            log.lanes.add(np.dtype(np.float64), fill=1.0, uniform=column < 0)
-            for log, column in zip(logs, self.rules.importance, strict=False)
+            log.lanes.add(np.dtype(np.float64), blank=self.rules.importance[k] < 0)
+            for k, log in enumerate(logs)
         ]
         self.values = [Values() for _ in plan.streams]
         #: Comparisons that every join may still make in this basic window: any tuple, the sample.
@@ -122,13 +122,13 @@ class Comparing:
     def append(self, position: int, rows: pa.RecordBatch, sizes: NDArray[np.int64] | None) -> None:
         """Give rows that were just stored a class and a worth; ``sizes`` are of their sets."""
         count, own, classes = rows.num_rows, self.worth[position], self.classes[position]
-        if own.uniform and classes.uniform:
+        if own.blank and classes.blank:
             return
         by_type = self.plan.streams[position].worth
         worth = importance_of(rows, self.rules.importance[position], by_type)
-        if not own.uniform:
+        if not own.blank:
             own.tail(count)[:] = worth
-        if not classes.uniform:
+        if not classes.blank:
             classes.tail(count)[:] = self.classes_of(position, worth, sizes)
 
     def classes_of(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from bankfull.core.comparing.selector import Selector
 from bankfull.core.comparing.work import Float64
 from bankfull.core.ledger import Ledger
@@ -34,14 +32,15 @@ def watched(selectors: Sequence[Selector], emitted: Float64) -> Watched:
     ``emitted`` are the results of all joins, and their worth.
     """
     skipped = sampled = 0.0
-    missed: Float64 = np.zeros((2, 3))
+    results, worth = [0.0] * 3, [0.0] * 3
     for selector in selectors:
         tally = selector.tally
         skipped += int(tally.pairs[:, SKIPPED : UNAFFORDED + 1].sum())
         sampled += float(selector.sampled[0] + tally.sampled.sum())
-        missed[:, (MISSED, VARIANCE)] += tally.missed[:, (MISSED, VARIANCE)]
-        missed[:, LARGEST] += tally.missed[:, LARGEST] ** 2
-    results, worth = missed.tolist()
+        for total, own in zip((results, worth), tally.missed.tolist(), strict=True):
+            total[MISSED] += own[MISSED]
+            total[VARIANCE] += own[VARIANCE]
+            total[LARGEST] += own[LARGEST] ** 2
     return Watched(
         dropped=skipped,
         sampled=sampled,

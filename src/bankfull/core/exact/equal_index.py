@@ -15,12 +15,14 @@ from bankfull.core.plan import NEVER, JoinPlan
 from bankfull.core.store.lanes import Lane
 from bankfull.core.store.log import Log
 from bankfull.core.workers import Workers
-from bankfull.kernels.exact.ahead import unlink
 from bankfull.kernels.exact.bulk import count_arrivals, count_results, takes_all
 from bankfull.kernels.exact.chains import NOTHING, UNKEYED, Keyed, Part, Table, relink
 from bankfull.kernels.exact.equijoin import AHEAD, join_pairs
 from bankfull.kernels.exact.merge import Clock
 from bankfull.kernels.exact.multijoin import join_many
+from bankfull.kernels.exact.plannedkeys import join_and_plan
+from bankfull.kernels.exact.planning import Rules
+from bankfull.kernels.probes.learning import Known
 from bankfull.kernels.probes.selection import OTHERS, Everything, Selection
 
 _SMALLEST_BITS = 4
@@ -133,35 +135,27 @@ class EqualIndex:
             # The next tuple has more results than there are comparisons left.
         return join_pairs(*given, chosen, turns, out, joined, 0)
 
-    def join_ahead(self, most: int, until: int) -> Found | None:
-        """Join tuples of two streams, of times before ``until``, whatever is selected.
+    def advance_and_plan(
+        self, most: int, until: int, selection: Selection, planning: tuple[Known, Rules]
+    ) -> tuple[Found, int]:
+        """Process tuples of two streams by plans that leave nothing out, as the present one does.
 
-        First all of one stream, then all of the other. None, and nothing was done, if there are
-        more than about twice ``most`` results.
+        Another is made where that ends (``until``), and so on. Also returns what is to be done
+        next (``kernels/exact/plannedkeys.py``).
         """
-        clock = self.clock
+        clock, room = self.clock, self.rooms[0]
         wind(clock, self.logs, until)
-        before, low, end = clock.cursor.copy(), clock.low.copy(), clock.end.copy()
-        turns = np.empty((3, 2 * AHEAD), np.int64)
-        left, right = self.sides()
-        room, count = self.rooms[0], 0
         room.room(2 * most)
-        for stop in ([end[0], before[1]], [end[0], end[1]]):
-            clock.end[:] = stop
-            given = (left, right, clock, self.table, Part(0, 1), Everything(), turns)
-            count, _, full = join_pairs(*given, room.numbers, room.joined, count)
-            if full:
-                self.take_back(before, low)
-                return None
-        return room.found(int(count), int(count), False)
-
-    def take_back(self, cursor: NDArray[np.int64], low: NDArray[np.int64]) -> None:
-        """Let two streams stand here again, as if the tuples from here on had not been joined."""
-        clock = self.clock
-        for s, side in enumerate(self.sides()):
-            base, start, stop = int(clock.base[s]), int(cursor[s]), int(clock.cursor[s])
-            unlink(side, self.table, s, base, start, stop)
-        clock.cursor[:], clock.low[:] = cursor, low
+        stop = np.array([log.lanes.end for log in self.logs], np.int64)
+        coming = (stop - clock.cursor).tolist()
+        drawn = np.empty(coming[0], np.uint8), np.empty(coming[1], np.uint8)
+        turns, before = np.empty((3, 2 * AHEAD), np.int64), np.empty(2, np.int64)
+        left, right = self.sides()
+        count, wanted = join_and_plan(
+            left, right, clock, self.table, Part(0, 1), Everything(), selection, *planning, stop,
+            before, drawn, turns, room.numbers, room.joined, most,
+        )  # fmt: skip
+        return room.found(int(count), int(count), False), int(wanted)
 
     def leave_out(self, side: int, numbers: NDArray[np.int64]) -> None:
         """Take tuples for such as have no key."""

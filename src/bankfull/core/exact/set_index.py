@@ -17,7 +17,7 @@ from bankfull.kernels.exact import postings, setjoin
 from bankfull.kernels.exact.plannedsets import join_and_plan
 from bankfull.kernels.exact.planning import NO_PLAN, Rules
 from bankfull.kernels.probes.learning import Known
-from bankfull.kernels.probes.selection import Everything
+from bankfull.kernels.probes.selection import Everything, Selection
 from bankfull.kernels.probes.sets import SearchRoom
 from bankfull.spec.predicates import is_weighted
 
@@ -161,13 +161,14 @@ class SetIndex:
         return self._advance(most, until, None)[0]
 
     def advance_and_plan(
-        self, most: int, until: int, planning: tuple[Known, Rules]
+        self, most: int, until: int, selection: Selection, planning: tuple[Known, Rules]
     ) -> tuple[Found, int]:
         """The same; at ``until``, where the present plan ends, another is made, and so on.
 
-        It ends where a plan would leave something out: also returns what is said of that plan
+        It ends where a plan would leave something out: also returns what is to be done next
         (``kernels/exact/planning.py``).
         """
+        self.selection = selection
         return self._advance(most, until, planning)
 
     def _advance(

@@ -21,19 +21,15 @@ _SMALLEST = 64
 
 
 class Lane(Generic[Scalar]):
-    """One array of a :class:`Lanes` group.
-
-    If it is ``uniform``, every tuple has the same element, which is never written.
-    """
+    """One array of a :class:`Lanes` group; ``blank``: of zeros, which nobody writes or moves."""
 
     def __init__(
-        self, lanes: Lanes, dtype: np.dtype[Any], words: int, fill: float | None, uniform: bool
+        self, lanes: Lanes, dtype: np.dtype[Any], words: int, fill: int | None, blank: bool
     ) -> None:
-        assert fill is not None or not uniform
         self._lanes = lanes
         self._words = words
-        self._fill, self.uniform = fill, uniform
-        self.data: NDArray[Scalar] = np.empty(self._shape(lanes.capacity), dtype)
+        self.blank = blank
+        self.data: NDArray[Scalar] = np.zeros(self._shape(lanes.capacity), dtype)
         if fill is not None:
             self.data[:] = fill
 
@@ -49,11 +45,8 @@ class Lane(Generic[Scalar]):
 
     def move(self, capacity: int) -> None:
         """Bring the live elements to the front of an array of ``capacity`` elements."""
-        if self.uniform:
-            whole = self.data if self.data.base is None else self.data.base
-            if not capacity <= len(whole) <= 4 * capacity:
-                whole = np.full(self._shape(capacity), self._fill, self.data.dtype)
-            self.data = whole[:capacity]
+        if self.blank:  # what is not written takes no memory
+            self.data = np.zeros(self._shape(capacity), self.data.dtype)
             return
         live = self.live()
         if capacity == len(self.data):
@@ -77,10 +70,10 @@ class Lanes:
         self._lanes: list[Lane[Any]] = []
 
     def add(
-        self, dtype: np.dtype[Any], words: int = 1, fill: float | None = None, uniform: bool = False
+        self, dtype: np.dtype[Any], words: int = 1, fill: int | None = None, blank: bool = False
     ) -> Lane[Any]:
-        """Open a further lane; ``fill`` is what tuples already stored get, or all, for ever."""
-        lane: Lane[Any] = Lane(self, dtype, words, fill, uniform)
+        """Open a further lane; ``fill`` is what tuples already stored get."""
+        lane: Lane[Any] = Lane(self, dtype, words, fill, blank)
         self._lanes.append(lane)
         return lane
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bankfull.kernels.compiler import Int64, inlined, kernel
 from bankfull.kernels.exact.chains import UNKEYED, Keyed
 from bankfull.kernels.exact.merge import Clock
@@ -58,7 +55,7 @@ def place_of(times: Int64, t: int, after_equal: bool) -> int:
 
 
 @inlined
-def _place_from(times: Int64, start: int, t: int, after_equal: bool) -> int:
+def place_from(times: Int64, start: int, t: int, after_equal: bool) -> int:
     """Return the same, if it is no less than ``start``: in steps that grow, then exactly."""
     step = 8
     while start + step < times.size and (
@@ -70,55 +67,30 @@ def _place_from(times: Int64, start: int, t: int, after_equal: bool) -> int:
 
 
 @inlined
-def _count_pairs(
-    selection: Selection, s: int, z: int, t: int, times: Int64, first_stored: int, clock: Clock,
+def count_pairs(
+    selection: Selection, s: int, z: int, t: int, times: Int64, start: int, clock: Clock,
     end: int, low: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Count the pairs that a tuple of the sample looks at, of the stored tuples with these times.
+    """Count the pairs that a tuple of the sample looks at, of stored tuples from ``start`` on.
 
     ``end`` and ``low`` are where the tuple of the sample before found the first that comes after
     it, and the first that it reached; returns the same of this one, which are not far from there.
     """
     j = 1 - s
-    end = _place_from(times, end, t, clock.rank[j] < clock.rank[s])
-    low = _place_from(times, low, t - clock.span[j], False)
+    end = place_from(times, end, t, clock.rank[j] < clock.rank[s])
+    low = place_from(times, low, t - clock.span[j], False)
     for a in range(selection.edges.shape[1]):
-        first, last = basic_window(selection, j, a, first_stored + end)
-        first = max(first, first_stored + low)
+        first, last = basic_window(selection, j, a, start + end)
+        first = max(first, start + low)
         if first < last:
             selection.tally.seen[j, z, a, PAIRS] += last - first
     return end, low
 
 
 @inlined
-def _first_stored(selection: Selection, j: int, clock: Clock, before: Int64) -> Any:
+def first_stored(selection: Selection, j: int, clock: Clock, before: Int64) -> Any:
     """Return the first tuple of stream j that may be reached; those before it may be gone."""
     return min(max(selection.edges[j, -1], clock.base[j]), before[j])
-
-
-@inlined
-def count_drawn(
-    selection: Selection, left: Keyed, right: Keyed, clock: Clock, before: Int64, stop: Int64,
-    since: Int64, drawn: tuple[NDArray[np.uint8], ...],
-) -> None:  # fmt: skip
-    """Count tuples from ``before`` to ``stop``; ``drawn`` says from ``since`` on who is sampled."""
-    for s in range(2):
-        j = 1 - s
-        own, other = (left, right) if s == 0 else (right, left)
-        base, other_base = clock.base[s], clock.base[j]
-        first_stored = _first_stored(selection, j, clock, before)
-        times = other.times[first_stored - other_base : clock.end[j] - other_base]
-        end, low, arrived, sampled = 0, 0, 0, 0
-        for q in range(before[s], stop[s]):
-            if own.links[q - base] == UNKEYED:
-                continue
-            arrived += 1
-            if drawn[s][q - since[s]] != 0:
-                sampled += 1
-                t = own.times[q - base]
-                end, low = _count_pairs(selection, s, 0, t, times, first_stored, clock, end, low)
-        selection.tally.arrived[j, 0] += arrived
-        selection.tally.sampled[j, 0] += sampled
 
 
 @kernel
@@ -130,8 +102,8 @@ def count_arrivals(
         j = 1 - s
         own, other = (left, right) if s == 0 else (right, left)
         base, other_base = clock.base[s], clock.base[j]
-        first_stored = _first_stored(selection, j, clock, before)
-        times = other.times[first_stored - other_base : clock.end[j] - other_base]
+        start = first_stored(selection, j, clock, before)
+        times = other.times[start - other_base : clock.end[j] - other_base]
         end, low = 0, 0
         for q in range(before[s], clock.cursor[s]):
             i = q - base
@@ -142,7 +114,7 @@ def count_arrivals(
             if is_sampled(selection, s, z, q):
                 selection.tally.sampled[j, z] += 1
                 t = own.times[i]
-                end, low = _count_pairs(selection, s, z, t, times, first_stored, clock, end, low)
+                end, low = count_pairs(selection, s, z, t, times, start, clock, end, low)
 
 
 @inlined

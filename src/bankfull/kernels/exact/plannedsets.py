@@ -9,7 +9,7 @@ import numpy as np
 from bankfull.kernels.compiler import Int64, kernel
 from bankfull.kernels.exact.bulk import place_of
 from bankfull.kernels.exact.merge import Clock
-from bankfull.kernels.exact.planning import NO_PLAN, WINDOW, Rules, plan_everything
+from bankfull.kernels.exact.planning import NO_PLAN, WINDOW, Rules, next_time, plan_everything
 from bankfull.kernels.exact.postings import Lists, Rule, StoredSets
 from bankfull.kernels.exact.setjoin import DONE, Scratch, search
 from bankfull.kernels.probes.learning import Known
@@ -35,14 +35,9 @@ def join_and_plan(
             out, joined, count,
         )  # fmt: skip
         compared += steps
-        more_left, more_right = clock.cursor[0] < stop[0], clock.cursor[1] < stop[1]
-        if status != DONE or not (more_left or more_right):
+        if status != DONE or (clock.cursor[0] == stop[0] and clock.cursor[1] == stop[1]):
             return count, compared, status, NO_PLAN
-        first = clock.cursor[0] - clock.base[0] if more_left else 0
-        second = clock.cursor[1] - clock.base[1] if more_right else 0
-        time = left.times[first] if more_left else right.times[second]
-        if more_left and more_right:
-            time = min(left.times[first], right.times[second])
+        time = next_time(left.times, right.times, clock, stop)
         wanted = plan_everything(
             selection, known, rules, left.times, right.times, clock, clock.cursor, time
         )

@@ -24,8 +24,9 @@ from bankfull.kernels.probes.selection import OTHERS, SAMPLE, UNSEEN, Selection
 #: Entries of ``Rules.clock``: the basic window that the plan is for, the period.
 WINDOW, PERIOD = range(2)
 #: What a loop says of the next plan in the place of comparisons that are left: that there is none
-#: to be made, or that it must be made outside from its beginning.
-NO_PLAN, WHOLE_PLAN = -1, -2
+#: to be made, that it must be made outside from its beginning, or that the present one holds but
+#: the loop cannot go on by it.
+NO_PLAN, WHOLE_PLAN, ONE_BY_ONE = -1, -2, -3
 
 
 class Rules(NamedTuple):
@@ -50,6 +51,17 @@ class Rules(NamedTuple):
     sampled: Int64
     unseen: Int64
     tuples: Float64
+
+
+@inlined
+def next_time(left: Int64, right: Int64, clock: Clock, stop: Int64) -> int:
+    """Return the time of the next tuple of two streams; one of them has one before ``stop``."""
+    first, second = clock.cursor[0] - clock.base[0], clock.cursor[1] - clock.base[1]
+    if clock.cursor[1] == stop[1]:
+        return int(left[first])
+    if clock.cursor[0] == stop[0]:
+        return int(right[second])
+    return int(min(left[first], right[second]))
 
 
 @inlined
