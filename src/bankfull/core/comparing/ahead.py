@@ -33,7 +33,7 @@ def can_run_ahead(comparing: Comparing) -> bool:
         return False
     if not rules.per_unit or comparing.shares is not None:
         return False
-    if is_weighed(rules) or rules.algorithm.drops:
+    if is_weighed(rules) or rules.algorithm.drops or comparing.price[0]:
         return False
     (selector,) = comparing.selectors
     return selector.takes_all and float(selector.whole[0, 0]) == rules.sample

@@ -33,17 +33,21 @@ class Informed(Auto):
     def __init__(self, known: Float64) -> None:
         self._known = known
 
-    def choose(self, works: list[Work], budget: float) -> list[Float64]:
-        """Return the share that is compared of every basic window of the one join."""
+    def choose_above(
+        self, works: list[Work], budget: float, least: float
+    ) -> tuple[list[Float64], float]:
+        """Choose for the one join by what is known of it."""
         (work,) = works
         told = work._replace(seen=self._known, tried=np.zeros_like(work.tried))
-        return super().choose([told], budget)
+        return super().choose_above([told], budget, least)
 
 
 def informed_plan(setting: Setting, seed: int) -> Plan:
     """Return the plan of a setting's join with what the streams of a seed will show."""
-    assert setting.clock == COMPARISONS and not setting.is_indexed, "a comparison must be a pair"
-    assert setting.turned is None and not setting.utilities
+    assert setting.clock == COMPARISONS
+    assert not setting.is_indexed, "a comparison must be a pair"
+    assert setting.turned is None, "what a unit returns must not change"
+    assert not setting.utilities
     plan = plan_of(setting, "auto")
     assert plan.compare is not None
     informed = Informed(_returns(setting, seed))
@@ -61,5 +65,6 @@ def _returns(setting: Setting, seed: int) -> Float64:
     if setting.predicate != "overlap":
         return amounts
     known = np.zeros_like(amounts)
-    np.add.at(known, (slice(None), by_size(np.arange(cost.shape[1]))), amounts)
+    for size, z in enumerate(by_size(np.arange(cost.shape[1])).tolist()):
+        known[:, z] += amounts[:, size]
     return known
