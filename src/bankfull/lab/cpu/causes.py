@@ -69,13 +69,14 @@ _RECOVERY = (
     "new direction is known within the first 5 s after the change."
 )
 _SPENT = (
-    "The optimum knows how many tuples come in every period. The operator, told that and what every "
-    "unit returns, reaches it without a sample (decision 0026 has the shares by place). Of weather "
-    "three quarters of what is missing are the flights to come: at night the comparisons of a period "
-    "cannot be spent, and when many flights leave at once more are wanted than one basic window may "
-    "have. Of landings it is the sample where there are few comparisons, one tuple of which takes a "
-    "sixth of what a basic window has, and where there are more, arrivals and what units return. "
-    "Reports search a hundred flights in vain; they are left out while comparisons have a price."
+    "The optimum knows how many tuples come in every period. The operator, told that and what "
+    "every unit returns, reaches it without a sample (decision 0026 has the shares by place). "
+    "Of weather three quarters of what is missing are the flights to come: at night the "
+    "comparisons of a period cannot be spent, and when many flights leave at once more are "
+    "wanted than one basic window may have. Of landings it is the sample where there are few "
+    "comparisons, one tuple of which takes a sixth of what a basic window has, and where there "
+    "are more, arrivals and what units return. Reports search a hundred flights in vain; they "
+    "are left out while comparisons have a price."
 )
 
 #: By experiment, then by how the text of a claim begins; the longest beginning counts.
