@@ -194,8 +194,8 @@ def test_who_is_told_what_comparing_returns_finds_more(shift: float) -> None:
     results = {way: outcome.results.sum() for way, outcome in found.items()}
     assert results[INFORMED] > 1.05 * results[AUTO]
     assert results[INFORMED] <= optimum(setting, SEED)[0].sum() * 1.02
-    spent = {way: outcome.cost.sum() for way, outcome in found.items()}
-    assert spent[INFORMED] == pytest.approx(spent[AUTO], rel=0.02), "both have the same budget"
+    for outcome in found.values():
+        assert outcome.cost.sum() <= setting.capacity * setting.length_s
 
 
 def test_small_basic_windows_catch_nearly_all() -> None:
