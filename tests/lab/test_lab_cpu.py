@@ -21,7 +21,7 @@ import itertools
 from bankfull.lab.cpu import EXPERIMENTS, PRINTED
 from bankfull.lab.cpu.analysis import density, optimality
 from bankfull.lab.cpu.bound import counts, exact_pairs, optimum, packed
-from bankfull.lab.cpu.running import OPTIMUM, WAYS, run
+from bankfull.lab.cpu.running import AUTO, INFORMED, OPTIMUM, WAYS, run
 from bankfull.lab.cpu.setting import ALIGNED, COMPARISONS, NAMES, Setting, plan_of, streams
 from bankfull.lab.cpu.shared import phase
 from bankfull.lab.cpu.streams import ITEMS, SECOND, popular, ranks, rotating_sets
@@ -184,6 +184,18 @@ def test_nobody_passes_the_optimum(shift: float) -> None:
     assert run(setting, OPTIMUM, SEED).results.sum() <= most
     for way in WAYS:
         assert run(setting, way, SEED).results.sum() <= most * 1.02, way
+
+
+@pytest.mark.parametrize("shift", [ALIGNED, 0.625])
+def test_who_is_told_what_comparing_returns_finds_more(shift: float) -> None:
+    """There are 480 tuples and 65 results of `auto` or fewer, so there is little to learn from."""
+    setting = replace(SMALL, shift=shift, clock=COMPARISONS, skew=1.0)
+    found = {way: run(setting, way, SEED) for way in (AUTO, INFORMED)}
+    results = {way: outcome.results.sum() for way, outcome in found.items()}
+    assert results[INFORMED] > 1.05 * results[AUTO]
+    assert results[INFORMED] <= optimum(setting, SEED)[0].sum() * 1.02
+    for outcome in found.values():
+        assert outcome.cost.sum() <= setting.capacity * setting.length_s
 
 
 def test_small_basic_windows_catch_nearly_all() -> None:

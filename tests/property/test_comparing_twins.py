@@ -83,9 +83,11 @@ class WatchedAuto(Auto):
     def __init__(self) -> None:
         self.tied: list[bool] = []
 
-    def choose(self, works: list[plain.Work], budget: float) -> list[plain.Choice]:
+    def choose_above(
+        self, works: list[plain.Work], budget: float, least: float
+    ) -> tuple[list[plain.Choice], float]:
         self.tied.append(False)
-        return super().choose(works, budget)
+        return super().choose_above(works, budget, least)
 
     def take(
         self, ordered: list[Block], works: list[plain.Work], budget: float

@@ -40,6 +40,8 @@ _REMEMBERED = 32.0
 
 #: Arrivals and tuples where none are expected.
 _HARDLY = 1e-9
+#: Units with fewer comparisons have no price: rounding may decide whether they are taken.
+_NOTHING = 1e-6
 
 
 class Units(NamedTuple):
@@ -123,14 +125,37 @@ def packed(volumes: Float64, values: Float64, budget: float) -> Float64:
     [1.0, 1.0, 0.5]
     """
     ratio = np.where(volumes > 0.0, values / np.maximum(volumes, 1e-300), np.inf)
-    mantissa, exponent = np.frexp(ratio)  # sums that differ by their rounding alone are equal
-    order = np.argsort(-np.ldexp(np.round(mantissa, 12), exponent), kind="stable")
+    order = np.argsort(-_rounded(ratio), kind="stable")
     sizes = volumes[order]
     before = np.cumsum(sizes) - sizes
     taken = np.empty(len(volumes))
     room = np.maximum(sizes, 1e-300)
     taken[order] = np.where(sizes > 0.0, np.clip((budget - before) / room, 0.0, 1.0), 1.0)
     return taken
+
+
+def worth_it(
+    taken: Float64, volumes: Float64, values: Float64, least: float
+) -> tuple[Float64, float]:
+    """Return what is taken of units that return at least so much, and the price of a comparison.
+
+    The price is what the best unit returns that is not taken whole, of those with tuples to come.
+
+    >>> taken = packed(np.array([2.0, 1.0, 4.0]), np.array([2.0, 3.0, 1.0]), 5.0)
+    >>> worth_it(taken, np.array([2.0, 1.0, 4.0]), np.array([2.0, 3.0, 1.0]), 0.5)
+    (array([1., 1., 0.]), 0.25)
+    """
+    ratio = _rounded(values / np.maximum(volumes, 1e-300))
+    left_out = (volumes > _NOTHING) & (np.round(taken, 6) < 1.0)
+    price = float(ratio[left_out].max(initial=0.0))
+    return np.where(ratio < least, 0.0, taken), price
+
+
+def _rounded(ratio: Float64) -> Float64:
+    """Return ratios to twelve digits: sums that differ by their rounding alone are equal."""
+    mantissa, exponent = np.frexp(ratio)
+    rounded: Float64 = np.ldexp(np.round(mantissa, 12), exponent)
+    return rounded
 
 
 class Auto:
@@ -144,6 +169,12 @@ class Auto:
 
     def choose(self, works: list[Work], budget: float) -> list[Float64]:
         """Return the share that is compared of every basic window, for each join."""
+        return self.choose_above(works, budget, 0.0)[0]
+
+    def choose_above(
+        self, works: list[Work], budget: float, least: float
+    ) -> tuple[list[Float64], float]:
+        """Choose what returns at least so much a comparison; returns the price of one as well."""
         made = [units(work) for work in works]
         rows: list[tuple[int, tuple[int, ...], NDArray[np.int64]]] = []
         volumes: list[Float64] = []
@@ -165,7 +196,8 @@ class Auto:
                 rows.append((number, (j, z), begins))
         volumes += [together.volumes for _, _, together in several]
         values += [together.values for _, _, together in several]
-        taken = packed(np.concatenate(volumes), np.concatenate(values), budget)
+        volume, value = np.concatenate(volumes), np.concatenate(values)
+        taken, price = worth_it(packed(volume, value, budget), volume, value, least)
         chosen = [np.zeros(own.volume.shape) for own in made]
         start = 0
         for number, where, begins in rows:
@@ -179,7 +211,7 @@ class Auto:
             part = taken[start : start + len(together.volumes)]
             start += len(part)
             together.fill(part, made[number].volume[:, z], chosen[number][:, z])
-        return [np.round(choice, 12) for choice in chosen]
+        return [np.round(choice, 12) for choice in chosen], price
 
 
 def _together(number: int, work: Work, own: Units) -> list[tuple[int, int, Combined]]:

@@ -6,7 +6,7 @@ Times are 64-bit integers in one unit for the whole query. ``bankfull.assemble``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -129,6 +129,20 @@ class Algorithm(Protocol):
 
     def choose(self, works: list[Any], budget: float) -> list[Any]:
         """Return the share that is compared of every basic window, ``[j, z, a]`` for each join."""
+
+
+@runtime_checkable
+class Pricing(Algorithm, Protocol):
+    """A way that can leave out what returns too little, though there are comparisons for it."""
+
+    def choose_above(
+        self, works: list[Any], budget: float, least: float
+    ) -> tuple[list[Any], float]:
+        """Choose, but only what returns at least so much a comparison.
+
+        Also returns the price of a comparison: what the best unit returns that the budget did not
+        pay for, or 0.
+        """
 
 
 @dataclass(frozen=True)

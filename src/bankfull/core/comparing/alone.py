@@ -35,5 +35,5 @@ def rules_of(comparing: Comparing) -> Rules:
         rules.period, int(rules.per_unit * rules.period), rules.sample, rules.fade,
         selector.least, BURST, selector.join.search == "scan", comparing.clock,
         comparing.given[0], comparing.reserve, comparing.fair, selector.sampled, selector.unseen,
-        np.zeros((2, selector.windows)),
+        comparing.price, np.zeros((2, selector.windows)),
     )  # fmt: skip

@@ -25,6 +25,7 @@ from bankfull.core.bounded.share import Shares, least_part, share_period
 from bankfull.core.comparing.capacity import Capacity
 from bankfull.core.comparing.classes import VALUES, Values, by_size, class_count, is_weighed
 from bankfull.core.comparing.counts import count_skipped, watched
+from bankfull.core.comparing.price import Price
 from bankfull.core.comparing.selector import Selector
 from bankfull.core.comparing.work import Float64, Work, nothing_left_out
 from bankfull.core.kept import Arrays
@@ -46,18 +47,9 @@ _ENOUGH = 2**55
 _WINDOW, _PERIOD = range(2)
 #: Arrays that are kept by their own names.
 _ARRAYS = (
-    "left",
-    "given",
-    "reserve",
-    "fair",
-    "kept",
-    "part",
-    "emitted",
-    "clock",
-    "dropped",
-    "gone",
-    "known",
-)
+    "left", "given", "reserve", "fair", "kept", "part", "emitted", "clock", "dropped", "gone",
+    "known", "price",
+)  # fmt: skip
 #: So many times what is planned for a basic window may be compared in it.
 BURST = 1.5
 #: The smallest part that is compared where the clock decides.
@@ -101,6 +93,8 @@ class Comparing:
         self.given = self.left.copy()
         self.capacity = Capacity()
         self.known = self.capacity.known
+        self._price = Price()
+        self.price = self._price.mean
         #: Entered around every plan; what it is, and what it tells, is the runtime's affair.
         self.stopwatch: AbstractContextManager[object] = nullcontext()
         #: Where other operators share the budget: the part of it that this one has.
@@ -220,6 +214,7 @@ class Comparing:
             total = int(rules.per_unit * rules.period * share)
             self.fair[0] = total * rules.basic / rules.period
         self.clock[:] = window, period
+        self._price.fade(elapsed)
         for selector in self.selectors:
             selector.learn(elapsed)
         self.decide(time, clocks, total)
@@ -316,16 +311,18 @@ class Comparing:
             # By what is there on average: a tuple of the sample stands for about as many others
             # whether much or little is left of the period.
             whole = rules.sample * (min(1.0, float(self.fair[0]) / demand) if demand > 0.0 else 1.0)
-        if part >= 1.0:
+        if part >= 1.0 and not self.price[0]:
             for work, selector in zip(works, self.selectors, strict=True):
                 selector.choose(nothing_left_out(work), np.array(whole))
             return
         budget = max(0.0, budget - whole * demand)
         works = [work._replace(arrivals=work.arrivals * (1.0 - whole)) for work in works]
-        if demand > 0.0:
-            choices = algorithm.choose(works, budget)
-        else:  # there is but the current basic window
+        if demand <= 0.0:  # there is but the current basic window
             choices = [part * nothing_left_out(work) for work in works]
+        elif rules.per_unit:
+            choices = self._price.choose(algorithm, works, budget)
+        else:
+            choices = algorithm.choose(works, budget)
         for selector, choice in zip(self.selectors, choices, strict=True):
             selector.choose(choice, np.array(whole))
             # A result that nobody has seen yet would weigh so much: no interval is narrower.

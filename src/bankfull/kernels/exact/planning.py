@@ -34,7 +34,8 @@ class Rules(NamedTuple):
 
     ``most`` comparisons may be made in a period, of which ``reserve[0]`` are kept for its later
     basic windows; ``fair[0]`` is what each would have if all had the same. ``unseen[0]``: pairs
-    that the sample could not look at, as far as they are taken into account. ``tuples`` is room.
+    that the sample could not look at, as far as they are taken into account; ``price[0]``: that of
+    a comparison (``core/comparing/price.py``). ``tuples`` is room.
     """
 
     period: int
@@ -50,6 +51,7 @@ class Rules(NamedTuple):
     fair: Float64
     sampled: Int64
     unseen: Int64
+    price: Float64
     tuples: Float64
 
 
@@ -125,7 +127,7 @@ def plan_everything(selection: Selection, known: Known, rules: Rules, left: Int6
     ``NO_PLAN`` if it is made. Otherwise it returns the comparisons that are left for it, and all is
     done but to choose and to share out; or ``WHOLE_PLAN``, and nothing is done.
     """
-    if selection.tally.pairs[:, UNSEEN].sum() != rules.unseen[0]:
+    if selection.tally.pairs[:, UNSEEN].sum() != rules.unseen[0] or rules.price[0] > 0.0:
         return WHOLE_PLAN
     basic = selection.basic
     window, period = time // basic, time // rules.period

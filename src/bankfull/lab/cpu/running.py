@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from bankfull.lab.cpu.bound import optimum
+from bankfull.lab.cpu.informed import informed_plan
 from bankfull.lab.cpu.setting import NAMES, POSTING, VIRTUAL, Setting, plan_of, streams
 from bankfull.lab.cpu.streams import SECOND, Floats
 
-#: The ways that a query can name, ours last, and the bound.
+#: The ways that a query can name, ours last; ours told what comparing returns; and the bound.
 OTHERS = ("drop", "rate", "correlation", "direction", "utility")
-AUTO, OPTIMUM = "auto", "optimum"
+AUTO, INFORMED, OPTIMUM = "auto", "informed", "optimum"
 WAYS = (*OTHERS, AUTO)
 
 
@@ -86,7 +87,9 @@ def _run_budget(setting: Setting, system: str, seed: int) -> Outcome:
     rows = dict(zip(NAMES, (side.batch() for side in streams(setting, seed)), strict=True))
     seconds = int(np.ceil(setting.length_s)) + 1
     results, worth, dropped = np.zeros((3, seconds))
-    batch, state = Batch(rows, ended=frozenset(NAMES)), start(plan_of(setting, system))
+    informed = system == INFORMED
+    plan = informed_plan(setting, seed) if informed else plan_of(setting, system)
+    batch, state = Batch(rows, ended=frozenset(NAMES)), start(plan)
     while True:
         outcome = step(state, batch, Budget(1 << 18, 1 << 28))
         state, batch = outcome.state, Batch()

@@ -8,7 +8,7 @@ from typing import Any
 
 from bankfull.lab.claims import Claim, Observation, Observer, Points
 from bankfull.lab.claims import Record as Seen
-from bankfull.lab.cpu.running import AUTO, OPTIMUM, OTHERS, WAYS, Outcome, bound, run
+from bankfull.lab.cpu.running import AUTO, INFORMED, OPTIMUM, OTHERS, WAYS, Outcome, bound, run
 from bankfull.lab.cpu.setting import Setting
 from bankfull.lab.experiment import Cell, Record
 from bankfull.lab.observers import curve_of
@@ -191,6 +191,16 @@ def against_bound(**where: Any) -> Observer:
     return observe
 
 
+def against_informed(points: Points) -> list[Observation]:
+    """Observe auto's mean output over that of auto told what every unit of work returns."""
+    found = []
+    for label, group in points.places({}):
+        values = means(group)
+        if AUTO in values and INFORMED in values:
+            found.append((label, _over(values[AUTO], values[INFORMED])))
+    return found
+
+
 def _over(above: float, below: float) -> float:
     if below == 0.0:
         return 1.0 if above == 0.0 else 1e6
@@ -222,3 +232,14 @@ def goals(bounded: bool = True, **where: Any) -> tuple[Claim, ...]:
         OF_OPTIMUM,
     )
     return (best, near) if bounded else (best,)
+
+
+def learned() -> Claim:
+    """Claim that little is lost by what `auto` has to learn; ours, not the paper's."""
+    return Claim(
+        "Ours: told what comparing returns, auto would give little more",
+        "auto / informed",
+        against_informed,
+        "at least",
+        OF_OPTIMUM,
+    )

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bankfull.oracle.comparing.choices import Algorithm
+from bankfull.oracle.comparing.choices.auto import Auto
 from bankfull.oracle.comparing.classes import Classes
 from bankfull.oracle.comparing.selecting import Selected
 from bankfull.oracle.comparing.several import SelectedOfSeveral
@@ -28,6 +29,8 @@ from bankfull.oracle.shedding.draws import uniform
 
 #: No smaller share of all pairs than this is aimed at by dropping.
 LEAST = 1e-6
+#: Of the price of comparisons so much is left after a basic window.
+LASTING = 0.8
 
 
 @dataclass
@@ -90,6 +93,8 @@ class Operator:
         self.kept = 1.0
         #: Comparisons of the period that are kept for later basic windows.
         self.reserve, self.fair = 0, 0.0
+        #: What the best of what was left out returned a comparison, a fading mean over plans.
+        self.price = 0.0
         self.period: int | None = None
         self.plans: list[Plan] = []
 
@@ -147,8 +152,9 @@ class Operator:
             whole = rules.sample * (min(1.0, self.fair / demand) if demand > 0.0 else 1.0)
             others = [_others(work, whole) for work in works]
             choices = [work.everything() for work in works]
-            if part < 1.0:
-                choices = self.algorithm.choose(others, max(0.0, budget - whole * demand))
+            self.price *= LASTING**elapsed
+            if part < 1.0 or (self.price > 0.0 and demand > 0.0):
+                choices = self._choose(others, max(0.0, budget - whole * demand))
         for one, choice in zip(self.selected, choices, strict=True):
             one.whole = whole
             one.choose(choice)
@@ -166,6 +172,16 @@ class Operator:
         for one, share in zip(self.selected, self._divide(aside, works), strict=True):
             one.aside = share
         self.plans.append(Plan(window, whole, self.kept, left, choices))
+
+    def _choose(self, works: list[Work], budget: float) -> list[Choice]:
+        """Choose; of ours what returns less than half of the mean price is left out."""
+        if not isinstance(self.algorithm, Auto):
+            return self.algorithm.choose(works, budget)
+        choices, price = self.algorithm.choose_above(works, budget, self.price / 2.0)
+        shares = [share for one in choices for side in one for row in side for share in row]
+        everything = all(share == 1.0 for share in shares)
+        self.price = 0.0 if everything else self.price + (1.0 - LASTING) * price
+        return choices
 
     def _divide(self, total: int, works: list[Work]) -> list[int]:
         """Divide the comparisons over the joins by what they are expected to need."""

@@ -17,6 +17,8 @@ from bankfull.oracle.comparing.work import Cells, Choice, Work, over_classes, ov
 FEW = 8.0
 #: Arrivals or tuples where none are expected.
 HARDLY = 1e-9
+#: Blocks with fewer comparisons have no price.
+NOTHING = 1e-6
 
 
 @dataclass
@@ -54,7 +56,32 @@ class Auto:
 
     def choose(self, works: list[Work], budget: float) -> list[Choice]:
         """Return what each join compares."""
-        return self.take(best_first(works), works, budget)
+        return self.choose_above(works, budget, 0.0)[0]
+
+    def choose_above(
+        self, works: list[Work], budget: float, least: float
+    ) -> tuple[list[Choice], float]:
+        """Choose; also return the price: what the best block returns that is not taken whole.
+
+        Blocks that return less than the least a comparison are left out.
+        """
+        ordered, price, left = best_first(works), 0.0, budget
+        for block in ordered:
+            if block.volume > NOTHING and round(left / block.volume, 6) < 1.0:
+                price = max(price, _rounded(block.ratio))
+            left -= block.volume
+        kept = [block for block in ordered if _rounded(block.ratio) >= least]
+        chosen = self.take(kept, works, budget)
+        for block in ordered:
+            if _rounded(block.ratio) < least:
+                self.leave_out(block, chosen)
+        return chosen, price
+
+    def leave_out(self, block: Block, chosen: list[Choice]) -> None:
+        """Compare nothing of a block."""
+        for k, a in enumerate(block.places):
+            j = block.more[k] if block.more else block.j
+            chosen[block.join][j][block.z][a] = 0.0
 
     def take(self, ordered: list[Block], works: list[Work], budget: float) -> list[Choice]:
         """Take blocks in this order, the last one in part, its newest tuples."""
