@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, inner, kernel
+from bankfull.kernels.compiler import Int64, inlined, inner, kernel
 from bankfull.kernels.hashing import hash_bytes
+from bankfull.kernels.predicates import EMPTY
 
 #: Sets up to this size are put in order by insertion.
 SHORT = 32
@@ -41,6 +42,24 @@ def _same(items: Items, k: int, data: NDArray[np.uint8], start: int, stop: int) 
         if items.data[begin + n] != data[start + n]:
             return False
     return True
+
+
+@inlined
+def number_of(items: Items, code: np.uint64) -> int:
+    """Return the number of the item with this hash, or -1 if there is none; 0 is the empty set's.
+
+    (Items whose hashes are equal are taken for one.)
+    """
+    if code == items.hashes[EMPTY]:
+        return EMPTY
+    mask = items.slots.size - 1
+    at = np.int64(code & np.uint64(mask))
+    while items.slots[at] != 0:
+        k = items.slots[at]
+        if items.hashes[k] == code:
+            return np.int64(k)  # type: ignore[no-any-return]
+        at = (at + 1) & mask
+    return -1
 
 
 @kernel
