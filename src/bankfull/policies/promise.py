@@ -2,8 +2,8 @@
 
 Of a set its items do not say everything: an alert that two networks see agrees with itself, however
 rare its items are. So a set has two chances: what its items promise, as if they came independently,
-and another that is the same for all sets of its stream, the *unexplained* one. It is what the sets
-of the sample that have had no partner find beyond what their items promise them (``settle_unexplained``).
+and another that is the same for all sets of its stream, the *unexplained* one. It is what sets of
+the sample that have had no partner find beyond what their items promise (``settle_unexplained``).
 
 ``policy`` is the state of ``gain``, whose words are used here.
 """
@@ -30,7 +30,6 @@ from bankfull.kernels.compiler import hook, inlined, inner, rule
 from bankfull.kernels.recall.feed import PARTNERS
 from bankfull.kernels.recall.sample import Watch, in_list
 from bankfull.policies.mixture import chance_of
-
 
 #: Of a stream: the unexplained chance of its sets; arrivals that those of them without a partner in
 #: the sample have seen, and what was expected of them by their items; what was expected by their

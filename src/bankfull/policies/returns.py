@@ -85,7 +85,8 @@ def slice_at(policy: Any, memory: Memory, slot: int) -> int:
 def look_at_sample(policy: Any, memory: Memory, watch: Watch, items: Any, now: float) -> None:
     """Note in which states the tuples of the sample are, and what is expected of them; tabulate.
 
-    ``items`` are the numbers of items in joins on sets (``promise.py``). Of a large sample every other tuple, or fewer, is looked at, in turn.
+    ``items`` are the numbers of items in joins on sets (``promise.py``). Of a large sample every
+    other tuple, or fewer, is looked at, in turn.
     """
     prepare(policy, memory, now)
     arrivals = memory.now.seq_next - policy.clock[2]

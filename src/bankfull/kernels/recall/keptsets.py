@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import withsets
-from bankfull.kernels.bounded.matches import Arrivals
 from bankfull.kernels.bounded.keys import find_key
+from bankfull.kernels.bounded.matches import Arrivals
 from bankfull.kernels.bounded.memory import NONE, Memory
 from bankfull.kernels.bounded.slotsets import (
     Bags,
