@@ -43,9 +43,20 @@ SPAN = 30
 #: What is tried: a policy of ours and its twin.
 PAIRS: dict[str, tuple[Policy, Any]] = {
     name: (POLICIES[name](), TWINS[name]())
-    for name in ("random", "fifo", "prob", "prob-window", "life", "simp", "simpprob", "dimpprob")
+    for name in (
+        "random",
+        "fifo",
+        "prob",
+        "prob-window",
+        "life",
+        "simp",
+        "simpprob",
+        "dimpprob",
+        "gain",
+    )
 }
 PAIRS |= {
+    "gain, often": (POLICIES["gain"](period=16), TWINS["gain"](period=16)),
     "gdj": (gdj(initial=0.9), TWINS["gdj"](initial=0.9)),
     "gdj method 2": (gdj(initial=0.8, method=2), TWINS["gdj"](initial=0.8, method=2)),
     "age": (
@@ -65,7 +76,7 @@ PAIRS |= {
 }
 FOR_SETS = [name for name in sorted(POLICIES) if POLICIES[name].sets]
 #: Policies that nobody repeats naively on sets as they are by default: tuned, learned, mixed.
-WITHOUT_A_TWIN = ["age", "gain", "gdj", "sieve"]
+WITHOUT_A_TWIN = ["age", "gdj", "sieve"]
 
 
 SIDE = ("s",)

@@ -68,7 +68,7 @@ def shed_plan(
             COMBINATIONS.index(shed.importance),
             shed.seed,
             tuple(_once(query, joins, schemas, k) for k in range(len(query.streams))),
-            can_watch_all(joins) and all(isinstance(j.predicate, Equal) for j in joins),
+            can_watch_all(joins),
             has_importance(query),
         ),
         budget,

@@ -86,8 +86,8 @@ class Policy(Protocol):
     def feed(self, state: Any) -> Any:
         """Return the ``Feed`` that the sample writes for it."""
 
-    def learn(self, state: Any, memory: Any, watch: Any) -> None:
-        """Learn from the sample."""
+    def learn(self, state: Any, memory: Any, watch: Any, items: Any) -> None:
+        """Learn from the sample; ``items``: how those of joins on sets are numbered."""
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ eight bytes. Numbers start at 1; 0 stands for the empty set (``predicates.EMPTY`
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bankfull.kernels.compiler import Int64, inner, kernel
+from bankfull.kernels.compiler import Int64, inlined, inner, kernel
 from bankfull.kernels.hashing import hash_bytes
+from bankfull.kernels.predicates import EMPTY
 
 #: Sets up to this size are put in order by insertion.
 SHORT = 32
@@ -41,6 +42,24 @@ def _same(items: Items, k: int, data: NDArray[np.uint8], start: int, stop: int) 
         if items.data[begin + n] != data[start + n]:
             return False
     return True
+
+
+@inlined
+def number_of(items: Items, code: np.uint64) -> Any:
+    """Return the number of the item with this hash, or -1 if there is none; 0 is the empty set's.
+
+    (Items whose hashes are equal are taken for one.)
+    """
+    if code == items.hashes[EMPTY]:
+        return np.int64(EMPTY)
+    mask = items.slots.size - 1
+    at = np.int64(code & np.uint64(mask))
+    while items.slots[at] != 0:
+        k = items.slots[at]
+        if items.hashes[k] == code:
+            return np.int64(k)
+        at = (at + 1) & mask
+    return np.int64(-1)
 
 
 @kernel

@@ -31,6 +31,7 @@ from bankfull.policies.mixture import (
     first_shares,
     learn,
 )
+from bankfull.policies.promise import UNEXPLAINED
 from bankfull.policies.registry import Policy, Shape, check, register
 from bankfull.policies.returns import index_at, look_at_sample, slice_at, tabulate_returns
 from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulate_worth
@@ -51,6 +52,7 @@ class GainState(NamedTuple):
     Of every state (``returns.py``): ``found`` meetings (``crowds``: ``kernels/recall/feed.py``),
     ``looked``, the time spent in it and the meetings expected, and the ``indices`` made of them, at
     the beginning of each slice and at the end of the last.
+    ``unexplained``: what sets earn beyond what their items promise (``promise.py``).
     ``sampled``: they come from the sample. ``once[s]``: a tuple of the stream has one partner at
     most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
     ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the
@@ -78,6 +80,7 @@ class GainState(NamedTuple):
     crowds: Float64
     looked: Float64
     indices: Float64
+    unexplained: Float64
     once: Int64
     ends: Int64
     widths: Float64
@@ -156,6 +159,7 @@ class Gain(Policy):
             np.tile([0.0, 0.0, -1.0, 0.0], (streams, 1)),
             np.zeros((*states, 2)),
             index,
+            np.zeros((streams, UNEXPLAINED)),
             once,
             np.array(ends, np.int64),
             widths(),
@@ -181,12 +185,12 @@ class Gain(Policy):
         """Return where the sample's meetings are counted."""
         return Feed(state.scale, state.had, state.found, state.crowds)
 
-    def learn(self, state: GainState, memory: Memory, watch: Any) -> None:
+    def learn(self, state: GainState, memory: Memory, watch: Any, items: Any) -> None:
         """Learn from the sample what tuples still earn."""
         now = memory.now.time_now / state.scale
         if state.scale < 0.0:
             now = memory.now.seq_next / -state.scale
-        look_at_sample(state, memory, watch, now)
+        look_at_sample(state, memory, watch, items, now)
 
 
 @inlined
@@ -214,6 +218,11 @@ def _arrived(
 ) -> None:
     learn(policy, memory, key, stream, _now(policy, memory, t))
     policy.seen[stream, _class_in(memory, stream, importance)] += 1.0
+
+
+@rule(hooks.found, GainState)
+def _found(policy: GainState, memory: Memory, many: int) -> None:
+    policy.had[memory.now.seq_next % RING] += min(many, PARTNERS - 1)
 
 
 @rule(hooks.enter, GainState)

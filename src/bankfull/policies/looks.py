@@ -15,21 +15,15 @@ from bankfull.kernels.bounded.keys import bytes_of
 from bankfull.kernels.bounded.memory import (
     NONE,
     Memory,
-    first_key,
     goes_before,
-    key_at,
     listed,
-    matching,
-    next_key,
-    no_item,
     on_keys,
-    one_item,
-    pooled,
     sift,
 )
 from bankfull.kernels.compiler import inlined, inner
 from bankfull.kernels.recall.feed import PARTNERS
-from bankfull.policies.mixture import chance_of, prepare
+from bankfull.policies.mixture import prepare
+from bankfull.policies.promise import CHANCE, Stored, has_set, promised
 from bankfull.policies.returns import index_at, slice_at, worth_waiting
 
 #: The notes of a tuple: the class of its importance, the partners it has had, and the number of
@@ -58,17 +52,9 @@ def _intensity(policy: Any, memory: Memory, slot: int, now: float) -> float:
             o = memory.joins[join].members[member]
             if o == own:
                 continue
-            many = policy.period[2] / max(memory.streams[o].arrived, 1)
-            promised, place = -1.0, first_key(memory, slot, join)
-            no_item(memory, join)
-            while place >= 0:
-                key = key_at(memory, join, place)
-                chance = chance_of(policy, memory, join, key, o, now)
-                promised = pooled(memory, join, own, promised, chance)
-                one_item(memory, join, chance * many)
-                place = next_key(memory, join, place)
-            promised = matching(memory, join, max(promised, 0.0), many)
-            total += promised * policy.worth[o, importance]
+            chance = promised(policy, memory, Stored(slot), join, own, o, now)
+            chance += policy.unexplained[own, CHANCE] * has_set(memory, Stored(slot), join)
+            total += chance * policy.worth[o, importance]
     return total
 
 

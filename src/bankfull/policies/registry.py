@@ -74,8 +74,8 @@ class Policy:
         """Return the ``Feed`` (``kernels/recall/feed.py``) that the sample writes for it."""
         return None
 
-    def learn(self, state: Any, memory: Any, watch: Any) -> None:
-        """Learn from the sample kept aside."""
+    def learn(self, state: Any, memory: Any, watch: Any, items: Any) -> None:
+        """Learn from the sample kept aside; ``items``: how those of joins on sets are numbered."""
 
     def keep(self) -> Keep:
         """Return the policy as part of a query."""

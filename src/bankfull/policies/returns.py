@@ -3,7 +3,7 @@
 A tuple's *state* is the slice of its age and its class of partners: none, one, more. For every
 state of a stream the meetings found are divided by those that the mixture (``mixture.py``) had
 expected. Both come from the sample kept aside for recall, which sees every age, whatever is dropped
-(``kernels/recall/feed.py``); where there is no sample or it holds sets, from the stored tuples.
+(``kernels/recall/feed.py``); where there is no sample, from the stored tuples.
 
 The *index* of a state is the best mean return over a further stay, which ends at some age, or
 earlier when so many more partners have come (as Gittins' index does). So a tuple that waits for a
@@ -16,12 +16,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from bankfull.kernels.bounded.keys import find_key
 from bankfull.kernels.bounded.memory import Memory, has_left
 from bankfull.kernels.compiler import inlined, inner, kernel
 from bankfull.kernels.recall.feed import FINE, PARTNERS, slice_and_part, slice_of
 from bankfull.kernels.recall.sample import Watch
-from bankfull.policies.mixture import chance_of, prepare
+from bankfull.policies.mixture import prepare
+from bankfull.policies.promise import (
+    CHANCE,
+    Aside,
+    has_set,
+    note_unexplained,
+    promised,
+    settle_unexplained,
+)
 
 #: How strongly a state is believed to be like those around it: as much as so many arrivals that
 #: met somebody.
@@ -75,10 +82,11 @@ def slice_at(policy: Any, memory: Memory, slot: int) -> int:
 
 
 @kernel
-def look_at_sample(policy: Any, memory: Memory, watch: Watch, now: float) -> None:
+def look_at_sample(policy: Any, memory: Memory, watch: Watch, items: Any, now: float) -> None:
     """Note in which states the tuples of the sample are, and what is expected of them; tabulate.
 
-    Of a large sample every other tuple, or fewer, is looked at, in turn.
+    ``items`` are the numbers of items in joins on sets (``promise.py``). Of a large sample every
+    other tuple, or fewer, is looked at, in turn.
     """
     prepare(policy, memory, now)
     arrivals = memory.now.seq_next - policy.clock[2]
@@ -97,30 +105,27 @@ def look_at_sample(policy: Any, memory: Memory, watch: Watch, now: float) -> Non
         if has_left(memory.streams[s], lived, newer):
             continue
         age = lived / policy.scale if policy.scale > 0.0 else 0.0
-        expected = _expected(policy, memory, watch, kept, s, now)
-        looked = policy.looked[s, slice_of(age), min(watch.kept[kept].had, PARTNERS - 1)]
+        promise, sets = _expected(policy, memory, Aside(watch, items, kept), s, now)
+        had, each = min(watch.kept[kept].had, PARTNERS - 1), stride * arrivals
+        looked = policy.looked[s, slice_of(age), had]
         looked[0] += stride * passed
-        looked[1] += stride * arrivals * expected
+        looked[1] += each * (promise + sets * policy.unexplained[s, CHANCE])
+        note_unexplained(policy, s, had, each * sets, each * promise)
+    settle_unexplained(policy, memory, _SHARE ** (arrivals / _UNIT))
     tabulate_returns(policy, arrivals)
 
 
 @inlined
-def _expected(policy: Any, memory: Memory, watch: Watch, kept: int, s: int, now: float) -> float:
-    """Return the part of the next arrivals that are expected to meet a tuple of the sample."""
-    total = 0.0
+def _expected(policy: Any, memory: Memory, one: Aside, s: int, now: float) -> tuple[float, float]:
+    """Return what the next arrival promises a tuple of the sample, and how many sets it has."""
+    total, sets = 0.0, 0.0
     for join in range(memory.joins.shape[0]):
-        if watch.chains[kept, join].older == -2:  # its key is null, or it is not in this join
-            continue
-        key = find_key(memory, watch.codes[kept, join], join)
         for member in range(memory.joins[join].width):
             o = memory.joins[join].members[member]
-            if o == s:
-                continue
-            if key < 0:
-                total += policy.factors[join, o, memory.streams.shape[0], 0]
-            else:
-                total += chance_of(policy, memory, join, key, o, now)
-    return total
+            if o != s:
+                total += promised(policy, memory, one, join, s, o, now)
+                sets += has_set(memory, one, join)
+    return total, sets
 
 
 @inlined

@@ -22,6 +22,7 @@ from bankfull.core.store.log import Log
 from bankfull.core.store.sizes import row_bytes
 from bankfull.kernels.bounded.records import POST
 from bankfull.kernels.bounded.slotsets import Bags
+from bankfull.kernels.intern import Items
 from bankfull.kernels.predicates import EMPTY
 from bankfull.spec import Equal
 from bankfull.spec.predicates import is_weighted
@@ -152,6 +153,15 @@ class Bagger:
             codes[mine, 0] = renumbered[codes[mine, 0].astype(np.int64)].astype(np.uint64)
             changed = True
         return changed
+
+    def numbers(self) -> tuple[Items, ...] | None:
+        """Return the numberings of all joins, of those on keys an empty one; None without sets."""
+        if not self.joins:
+            return None
+        none = sets.Interner()
+        return tuple(
+            self.interners.get(number, none).items for number in range(len(self.plan.joins))
+        )
 
     def arrays(self) -> Arrays:
         """Return the numberings by name."""

@@ -234,7 +234,7 @@ class BoundedJoin(Stage):
         number = int(self.memory.now.seq_next)
         every = self._learns_every(number - 1)
         if every and self.watch is not None and number % every == 0:
-            self.shed.policy.learn(self.policy, self.memory, self.watch)
+            self.shed.policy.learn(self.policy, self.memory, self.watch, self.bagger.numbers())
 
     def _learns_every(self, number: int) -> int:
         """Return how many tuples are between two places to learn at, once so many have come."""

@@ -284,7 +284,7 @@ class Slots:
             of = memory.rows[keep]
             noted = np.flatnonzero(of >= 0)
             rows[noted] = np.arange(noted.size)
-            notes = np.zeros((max(len(notes), noted.size), self.notes), np.float32)
+            notes = np.zeros((noted.size, self.notes), np.float32)  # more when keys come
             notes[: noted.size] = memory.notes[of[noted]]
             memory.now.noted = noted.size
         renumbered = np.full(used + 1, m.NONE, np.int64)

@@ -81,6 +81,11 @@ def arrived(policy: Any, memory: Memory, key: int, stream: int, importance: floa
 
 
 @hook
+def found(policy: Any, memory: Memory, many: int) -> None:
+    """A set has arrived that agrees with so many stored tuples, in one join."""
+
+
+@hook
 def agreed(policy: Any, memory: Memory, slot: int, time: int) -> bool:
     """A tuple that agrees with a stored one has arrived. Returns whether priorities changed."""
     return False

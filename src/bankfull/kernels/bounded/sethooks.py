@@ -81,3 +81,5 @@ def _learn(
         memory.stats[item, s] += 1.0
         hooks.arrived(policy, memory, item, s, importance, t)
         place = next_key(memory, join, place)
+    if first_key(memory, slot, join) >= 0:
+        hooks.found(policy, memory, sets.held[slot, join].agreeing)

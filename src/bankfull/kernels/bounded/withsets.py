@@ -138,6 +138,27 @@ def keep_items(sets: Any, bags: Any, i: int, kept: int) -> None:
 
 
 @hook
+def first_kept(sets: Any, kept: int, join: int) -> Any:
+    """Return where the items of a tuple that is kept aside begin."""
+    return -1
+
+
+@hook
+def next_kept(sets: Any, place: int) -> Any:
+    """Return where its next item is."""
+    return -1
+
+
+@hook
+def key_kept(sets: Any, items: Any, memory: Any, join: int, place: int) -> Any:
+    """Return the number of the key that an item at a place is, or -1 if nobody remembers it.
+
+    ``items``: the numbering of the items of every join.
+    """
+    return -1
+
+
+@hook
 def forget_items(sets: Any, kept: int) -> None:
     """Forget the items of a tuple that is no longer kept."""
 

@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankfull.kernels.bounded import withsets
+from bankfull.kernels.bounded.keys import find_key
 from bankfull.kernels.bounded.matches import Arrivals
-from bankfull.kernels.bounded.memory import NONE
+from bankfull.kernels.bounded.memory import NONE, Memory
 from bankfull.kernels.bounded.slotsets import (
     Bags,
     newest_first,
 )
 from bankfull.kernels.compiler import Float64, Int64, Records, inlined, inner, rule
 from bankfull.kernels.hashing import GOLDEN
+from bankfull.kernels.intern import number_of
 from bankfull.kernels.passing import by_address
 from bankfull.kernels.probes import sets as probe
 from bankfull.kernels.recall.sample import (
@@ -90,6 +92,23 @@ def _keep_items(sets: KeptSets, bags: Bags, i: int, kept: int) -> None:
             following = post
         now.used += size
         sets.heads[kept, join].first, sets.heads[kept, join].items = following, size
+
+
+@rule(withsets.first_kept, KeptSets)
+def _first_kept(sets: KeptSets, kept: int, join: int) -> Any:
+    return sets.heads[kept, join].first
+
+
+@rule(withsets.next_kept, KeptSets)
+def _next_kept(sets: KeptSets, place: int) -> Any:
+    return np.int64(sets.posts[place].next)
+
+
+@rule(withsets.key_kept, KeptSets)
+def _key_kept(sets: KeptSets, items: Any, memory: Memory, join: int, place: int) -> Any:
+    code = sets.codes[place]
+    item = number_of(items[join], code)
+    return find_key(memory, np.uint64(item), join) if item >= 0 else np.int64(NONE)
 
 
 @rule(withsets.forget_items, KeptSets)

@@ -161,6 +161,12 @@ def keep(
 
 
 @inlined
+def in_list(watch: Watch, kept: int, join: int) -> bool:
+    """Tell whether a kept tuple has a key in a join."""
+    return watch.chains[kept, join].older != _APART  # type: ignore[no-any-return]
+
+
+@inlined
 def in_window(watch: Watch, kept: int, joins: Records, join: int, side: int, t: int) -> bool:
     """Tell whether a kept tuple is in the window that a member of a join has."""
     newer = watch.came[watch.kept[kept].stream] - watch.kept[kept].nth - 1

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from bankfull.oracle.shedding.draws import WORD, uniform
-from bankfull.oracle.shedding.memory import Arrival, Memory, agree
+from bankfull.oracle.shedding.memory import Arrival, JoinSpec, Memory, agree
 
 #: Added to the seed for draws of its own; what spreads key codes.
 OWN_DRAWS, GOLDEN = 101, 0x9E3779B97F4A7C15
+
+
+def can_keep(joins: Sequence[JoinSpec]) -> bool:
+    """Say whether tuples are kept aside: in joins of more than two, if windows are equally long."""
+    return all(
+        len(join.streams) == 2 or (len(set(join.spans)) == 1 and math.isfinite(join.spans[0]))
+        for join in joins
+    )
 
 
 @dataclass
@@ -22,7 +31,7 @@ class Kept:
 
 
 class Aside:
-    """Tuples drawn whatever becomes of them; keys are whole numbers.
+    """Tuples drawn whatever becomes of them; keys are whole numbers, or sets that all have room.
 
     Every tuple draws a number from its keys and its place. It is kept if that is below the chance,
     which is 1 at first. When ``room`` are kept and another one comes, those leave that have
@@ -51,12 +60,13 @@ class Aside:
         join = memory.joins[number]
         between = [v for v in memory.history if u.seq < v.seq < x.seq and agree(number, join, v, u)]
         others = set(join.streams) - {x.stream, u.stream}
-        return prod(any(v.stream == o for v in between) for o in others) > 0
+        return math.prod(any(v.stream == o for v in between) for o in others) > 0
 
     def keep(self, x: Arrival, had: int, memory: Memory) -> None:
         """Keep a tuple, or not."""
         drawn = uniform(memory.seed + OWN_DRAWS, (_keys(x) >> 2) + x.seq)
         if drawn < self.chance and len(self.kept) >= self.room:
+            assert all(join.single for join in memory.joins), "what sets draw is not known here"
             self._sweep(memory)
         if drawn < self.chance:
             self.kept.append(Kept(x, drawn, had))
@@ -75,6 +85,6 @@ def _keys(x: Arrival) -> int:
     mixed = (
         (key % WORD ^ (number + 1) * GOLDEN % WORD) * GOLDEN
         for number, key in enumerate(x.keys)
-        if key is not None
+        if isinstance(key, int)
     )
     return int(sum(mixed)) % WORD

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,9 @@ class JoinSpec:
     number k.
     """
 
+    #: Whether a tuple has one key in it, not a set of them.
+    single: ClassVar[bool] = True
+
     streams: tuple[int, ...]
     spans: tuple[float, ...]
     rows: tuple[float, ...] = field(default=(), kw_only=True)
@@ -63,6 +66,10 @@ class JoinSpec:
     def alike(self, x: Arrival, u: Arrival, number: int) -> bool:
         """Say whether two keys that are not None agree."""
         return bool(x.keys[number] == u.keys[number])
+
+    def promise(self, stream: int, chances: list[float], many: float) -> float:
+        """Return the chance that the next key is a partner's, of the chances of a tuple's keys."""
+        return chances[0]
 
     def frequency(self, x: Arrival, history: list[Arrival], number: int) -> int:
         """Return how many of the tuples that have arrived agree with x."""

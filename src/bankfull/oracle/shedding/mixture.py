@@ -6,13 +6,15 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from bankfull.oracle.shedding.aside import Aside
+from bankfull.oracle.shedding.aside import Aside, can_keep
 from bankfull.oracle.shedding.hand import Hand
-from bankfull.oracle.shedding.memory import Arrival, Memory
+from bankfull.oracle.shedding.memory import Arrival, Memory, agree
 from bankfull.oracle.shedding.policy import Policy, Standing
-from bankfull.oracle.shedding.returns import Returns, tabulate
-from bankfull.oracle.shedding.worth import CLASSES, class_if_any, middle
+from bankfull.oracle.shedding.returns import CLASSES, Returns, tabulate
+from bankfull.oracle.shedding.unexplained import Unexplained
+from bankfull.oracle.shedding.worth import class_if_any, middle, of_classes
 
 #: Half-lives of counts, in windows.
 LIVES = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, math.inf)
@@ -63,8 +65,10 @@ class Gain(Policy):
     is settled after every ``period`` tuples (``hand.py``).
 
     How many partners a tuple has had when it comes is told by counts that halve every window, for
-    each join and other stream of it: below 1/2 none, up to 1 one, above two. Later every arrival
-    that it makes a result with counts, and the note changes as the index does.
+    each join and other stream of it: below 1/2 none, up to 1 one, above two; in a join on sets by
+    the stored ones that it agrees with, up to two. Later every arrival that it makes a result with
+    counts, and the note changes as the index does. Every item of a set is a key (``sets.py``), and
+    sets have a chance that their items do not explain (``unexplained.py``).
 
     What has met whom is learned from the sample that is kept aside (``aside.py``). Every so many
     tuples those of it that have not expired are looked at: the time since the last look, and what
@@ -86,10 +90,10 @@ class Gain(Policy):
 
     def begin(self) -> None:
         self.notes = {}
-        self.times: dict[tuple[int, int, int], list[float]] = defaultdict(list)
+        self.times: dict[tuple[int, int, Any], list[float]] = defaultdict(list)
         self.shares: dict[Where, list[float]] = {}
         self.learned: dict[Where, int] = defaultdict(int)
-        self.keys: set[tuple[int, int]] = set()
+        self.keys: set[tuple[int, Any]] = set()
         self.returns: dict[int, Returns] = {}
         self.aside: Aside | None = None
         self.had: dict[int, int] = {}
@@ -100,7 +104,8 @@ class Gain(Policy):
         self.worth: dict[tuple[int, int | None], float] = {}
         self.turns = self.turns_looked = 0
         self.searched = 0
-        self.known: dict[tuple[int, int, int], list[float]] = {}
+        self.known: dict[tuple[int, int, Any], list[float]] = {}
+        self.unexplained = Unexplained()
 
     # ------------------------------------------------------------------------------- the turn
 
@@ -109,12 +114,15 @@ class Gain(Policy):
             self._start(memory)
         self.hand.move_on(memory)
         self.known = {}
+        joins = sorted(enumerate(memory.joins), key=lambda one: one[1].single)
+        of = [(number, key) for number, join in joins for key in join.keys_of(x, number)]
         self.had[x.seq] = self.came[x.seq] = sum(
-            self._had(number, x.stream, key, memory)
-            for number, key in enumerate(x.keys)
-            if key is not None
+            self._had(number, x.stream, x.keys[number], memory)
+            if join.single
+            else min(sum(agree(number, join, x, u) for u in memory.stored), CLASSES - 1)
+            for number, join in joins
+            if join.keys_of(x, number)
         )
-        of = [(number, key) for number, key in enumerate(x.keys) if key is not None]
         self.keys |= set(of)
         for number, key in of:
             self._learn(number, x.stream, key, memory)
@@ -197,10 +205,7 @@ class Gain(Policy):
             spans = [join.span(s) for join in memory.joins if s in join.streams]
             length = max(1.0, *spans) / window if window else 0.0
             self.returns[s] = Returns(length, s in self.once)
-        if all(
-            len(join.streams) == 2 or (len(set(join.spans)) == 1 and math.isfinite(join.spans[0]))
-            for join in memory.joins
-        ):
+        if can_keep(memory.joins):
             self.aside = Aside(memory.aside)
         self.hand = Hand(len(self._streams(memory)), self.aside is not None)
         self.every = min(max(self.period, 2 ** int(math.log2(max(memory.places, 1)))), 1024)
@@ -221,8 +226,14 @@ class Gain(Policy):
         for one in aside.kept:
             u = one.tuple
             if not memory.expired(u, settled=True):
-                expected = came * sum(self._chances(u, memory).values())
+                chances = self._chances(u, memory)
+                promised = came * sum(chances.values())
+                sets = came * sum(not memory.joins[number].single for number, _ in chances)
+                expected = promised + sets * self.unexplained.chance[u.stream]
                 self.returns[u.stream].look(self._age(u, memory), one.had, time, expected)
+                self.unexplained.look(u.stream, one.had, promised, sets)
+        keys = self._keys_came() / self.turns
+        self.unexplained.settle(self.returns, keys, 0.98 ** (came / 128))
         tabulate(list(self.returns.values()), came)
 
     # ------------------------------------------------------------------------------ the notes
@@ -244,7 +255,7 @@ class Gain(Policy):
         found = [
             [u for u in reversed(memory.stored) if u.stream == x.stream and u.keys[number] == key]
             for number, key in enumerate(x.keys)
-            if key is not None
+            if key is not None and memory.joins[number].single
         ]
         older = [[u for u in same if u.seq < x.seq] for same in found]
         return [some for some in older if some]
@@ -257,7 +268,7 @@ class Gain(Policy):
 
     # --------------------------------------------------------------------------- how often
 
-    def _learn(self, number: int, o: int, key: int, memory: Memory) -> None:
+    def _learn(self, number: int, o: int, key: Any, memory: Memory) -> None:
         estimates = self._estimates(number, o, key, memory)
         if not any(estimates[:-2]):
             return  # nobody has seen the key
@@ -274,7 +285,7 @@ class Gain(Policy):
         count = 3 * len(LIVES) + 1
         return self.shares.get((number, o), [0.5 / count] * count + [0.5])
 
-    def _estimates(self, number: int, o: int, key: int, memory: Memory) -> list[float]:
+    def _estimates(self, number: int, o: int, key: Any, memory: Memory) -> list[float]:
         others = [s for s in memory.joins[number].streams if s != o]
         found = []
         for source in ([o], others, [o, *others]):
@@ -287,7 +298,7 @@ class Gain(Policy):
         again = max(came - 1, 0) / max(repeated, 1)
         return [*found, again, 1 / (1 + len(self.keys))]
 
-    def _counts(self, number: int, s: int, key: int | None, memory: Memory) -> list[float]:
+    def _counts(self, number: int, s: int, key: Any | None, memory: Memory) -> list[float]:
         """Return the decayed counts of a key, or of all of them."""
         where = (number, s, -1 if key is None else key)
         if where not in self.known:
@@ -304,8 +315,11 @@ class Gain(Policy):
 
     def _earns(self, u: Arrival, memory: Memory) -> float:
         """Return the importance that a tuple is expected to earn with the next arrival."""
-        chances = self._chances(u, memory)
-        return sum(one * self._worth_with(o, u) for (_, o), one in chances.items())
+        more = self.unexplained.chance[u.stream]
+        return sum(
+            (one + more * (not memory.joins[number].single)) * self._worth_with(o, u)
+            for (number, o), one in self._chances(u, memory).items()
+        )
 
     def _worth_with(self, o: int, u: Arrival) -> float:
         """Return what a result with stream o is worth to a tuple, on average."""
@@ -313,25 +327,35 @@ class Gain(Policy):
         return self.worth.get((o, own), 1.0 if own is None else middle(own))
 
     def _chances(self, u: Arrival, memory: Memory) -> dict[Where, float]:
-        """Return the chances that the next arrival is a partner, by join and stream."""
+        """Return the chances that the next key is a partner's, by join and stream.
+
+        They are those of what the tuple's keys are known to promise."""
         recent = {
             (number, s): self._counts(number, s, None, memory)[LIVES.index(1.0)]
             for number, join in enumerate(memory.joins)
             for s in join.streams
         }
         everything = sum(recent.values())
-        found = {}
-        for number, key in enumerate(u.keys):
-            for o in memory.joins[number].streams:
-                if key is not None and o != u.stream:
-                    estimates = self._estimates(number, o, key, memory)
-                    shares = self._shares(number, o)
-                    chance = sum(a * b for a, b in zip(shares, estimates, strict=True))
-                    part = recent[number, o] / everything if everything > 0 else 1.0
-                    found[number, o] = part * chance
+        keys_came, found = self._keys_came(), {}
+        for number, join in enumerate(memory.joins):
+            keys = join.keys_of(u, number)
+            for o in join.streams:
+                if not keys or o == u.stream:
+                    continue
+                part = recent[number, o] / everything if everything > 0 else 1.0
+                chances = [part * self._mixed(number, o, key, memory) for key in keys]
+                many = keys_came / max(sum(v.stream == o for v in memory.history), 1)
+                found[number, o] = join.promise(u.stream, chances, many)
         return found
 
-    def _had(self, number: int, s: int, key: int, memory: Memory) -> int:
+    def _mixed(self, number: int, o: int, key: Any, memory: Memory) -> float:
+        estimates = self._estimates(number, o, key, memory)
+        return sum(a * b for a, b in zip(self._shares(number, o), estimates, strict=True))
+
+    def _keys_came(self) -> int:
+        return sum(map(len, self.times.values()))
+
+    def _had(self, number: int, s: int, key: Any, memory: Memory) -> int:
         """Return how many partners of a key came in the last window, about, up to two a stream."""
         recent = [
             self._counts(number, o, key, memory)[LIVES.index(1.0)]
@@ -341,20 +365,10 @@ class Gain(Policy):
         return sum(0 if one < ONE_AGO else 1 if one <= ONE_NOW else 2 for one in recent)
 
     def _tabulate(self, s: int) -> None:
-        seen = self.seen[s]
-        for own in (*range(CLASSES), None):
-            if seen:
-                self.worth[s, own] = sum(
-                    count / sum(seen.values()) * self._of_pair(own, other)
-                    for other, count in sorted(seen.items(), key=lambda one: one[0] or 0)
-                )
-        for other in seen:
-            seen[other] *= 0.98
-
-    def _of_pair(self, own: int | None, other: int | None) -> float:
-        """Return the importance of a result of two classes, None for a tuple that has none."""
-        counted = [middle(one) for one in (own, other) if one is not None]
-        return self.combine(*counted) if len(counted) == 2 else sum(counted) or 1.0
+        for own, worth in of_classes(self.seen[s], self.combine).items():
+            self.worth[s, own] = worth
+        for other in self.seen[s]:
+            self.seen[s][other] *= 0.98
 
     def _search_is_over(self, x: Arrival) -> None:
         if self.searched <= x.seq:
