@@ -25,7 +25,7 @@ from bankfull.kernels import hashing
 from bankfull.spec import digest
 
 _MAGIC = b"bankfull"
-_VERSION = 12
+_VERSION = 13
 _HEAD = struct.Struct("<8sI16sQ")
 
 

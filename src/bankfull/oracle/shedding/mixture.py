@@ -189,7 +189,7 @@ class Gain(Policy):
             for stream in self._streams(memory):
                 self._tabulate(stream)
             if self.aside is None:
-                tabulate(list(self.returns.values()), self.period)
+                self._tabulate_returns(self.period, memory)
 
     def _start(self, memory: Memory) -> None:
         window = self._window(memory)
@@ -223,7 +223,22 @@ class Gain(Policy):
             if not memory.expired(u, settled=True):
                 expected = came * sum(self._chances(u, memory).values())
                 self.returns[u.stream].look(self._age(u, memory), one.had, time, expected)
-        tabulate(list(self.returns.values()), came)
+        self._tabulate_returns(came, memory)
+
+    def _tabulate_returns(self, arrivals: int, memory: Memory) -> None:
+        known = [self._known_part(s, memory) for s in self.returns]
+        tabulate(list(self.returns.values()), known, arrivals)
+
+    def _known_part(self, s: int, memory: Memory) -> float:
+        """Return how much of what may bring partners had a key that came before; one more had."""
+        others = [
+            (number, o)
+            for number, join in enumerate(memory.joins)
+            for o in join.streams
+            if s in join.streams and o != s
+        ]
+        known = 1 + sum(self.learned[where] for where in others)
+        return known / (1 + sum(len(self._all_times(*where)) for where in others))
 
     # ------------------------------------------------------------------------------ the notes
 
