@@ -58,9 +58,9 @@ class GainState(NamedTuple):
     stream s is worth to a tuple of class c.
 
     Of every state (``returns.py``): ``found`` meetings (``parts``, ``crowds``:
-    ``kernels/recall/feed.py``), ``looked``, the time spent in it and the meetings expected, and, made
-    of them, the ``indices`` at the beginning of each slice and at the end of the last, and the part
-    of the slice that ``spans`` from its beginning to where its meetings are over.
+    ``kernels/recall/feed.py``), ``looked``, the time spent in it and the meetings expected. Made of
+    them: the ``indices`` at the beginning of each slice and at the end of the last, and ``spans``,
+    the part of each slice after which its meetings are over.
     ``sampled``: they come from the sample. ``once[s]``: a tuple of the stream has one partner at
     most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
     ``had[seq % RING]``: partners that tuples have had when they came; ``clock``: the time of the

@@ -125,7 +125,7 @@ def known_part(policy: Any, memory: Memory, s: int) -> float:
             if o != s:
                 known += policy.totals[join, o, _LEARNED]
                 came += policy.totals[join, o, _FADING]
-    return known / came  # type: ignore[no-any-return]
+    return known / came
 
 
 @inlined

@@ -43,7 +43,7 @@ _UNIT, _SHARE = 128.0, 0.98
 def age_of(policy: Any, memory: Memory, slot: int) -> float:
     """Return a stored tuple's age in windows; of count windows there is none."""
     lived = memory.now.time_now - memory.slots[slot].time
-    return lived / policy.scale if policy.scale > 0.0 else 0.0  # type: ignore[no-any-return]
+    return lived / policy.scale if policy.scale > 0.0 else 0.0
 
 
 @inlined

@@ -231,12 +231,8 @@ class Gain(Policy):
 
     def _known_part(self, s: int, memory: Memory) -> float:
         """Return how much of what may bring partners had a key that came before; one more had."""
-        others = [
-            (number, o)
-            for number, join in enumerate(memory.joins)
-            for o in join.streams
-            if s in join.streams and o != s
-        ]
+        of = [(n, join.streams) for n, join in enumerate(memory.joins) if s in join.streams]
+        others = [(number, o) for number, streams in of for o in streams if o != s]
         known = 1 + sum(self.learned[where] for where in others)
         return known / (1 + sum(len(self._all_times(*where)) for where in others))
 
