@@ -138,7 +138,7 @@ class Limit:
         own, bagger = total_bytes(policy), self.slots.bagger
         newcomers = new_items(budget) * bagger.post_bytes if bagger else 0
         newcomers += self.slots.piece(budget) * len(self.plan.joins) * self.slots.note_bytes
-        slack = budget // 20  # of arrays that grow by more than they need
+        slack = budget // 24  # of arrays that grow by more than they need
         own += self.slots.sketch_bytes(budget) + recall.nbytes(self.plan, budget)
         return max(
             len(self.slots.memory.buffers),
