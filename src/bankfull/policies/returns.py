@@ -59,7 +59,7 @@ def index_at(policy: Any, memory: Memory, slot: int, had: int) -> float:
         return policy.indices[stream, 0, n]  # type: ignore[no-any-return]
     at, into = slice_and_part(age_of(policy, memory, slot))
     before, after = policy.indices[stream, at, n], policy.indices[stream, at + 1, n]
-    into = min(into / policy.spans[stream, at, n], 1.0)
+    into = min(into / policy.spans[stream, at], 1.0)
     return before + into * (after - before)  # type: ignore[no-any-return]
 
 
@@ -195,8 +195,6 @@ def _tabulate(policy: Any, s: int, arrivals: float, overall: float) -> None:
             rates[age, had] = _ratio(found[age, had], looked[age, had, 1], near, belief)
             if once and had > 0:
                 rates[age, had] = 0.0
-            part = (parts[age, had] + 0.5 * belief) / (found[age, had] + belief)
-            spans[age, had] = min(_OVER * part, 1.0)
     for had in range(PARTNERS):
         for age in range(end):
             base = all_expected / times
@@ -214,11 +212,14 @@ def _tabulate(policy: Any, s: int, arrivals: float, overall: float) -> None:
     policy.crowds[s, 0] *= kept
     policy.crowds[s, 1] *= kept
     for age in range(end):
+        met = 0.0
         for had in range(PARTNERS):
+            met += found[age, had]
             found[age, had] *= kept
-            parts[age, had] *= kept
             looked[age, had, 0] *= kept
             looked[age, had, 1] *= kept
+        spans[age] = min(_OVER * (parts[age] + 0.5 * belief) / (met + belief), 1.0)
+        parts[age] *= kept
 
 
 @inlined

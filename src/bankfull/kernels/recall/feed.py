@@ -30,7 +30,7 @@ RING = 1024
 class Feed(NamedTuple):
     """Where meetings are counted: ``found[stream, age, partners]``.
 
-    ``parts``, of the same shape: how much of its slice was over at each of them, added up.
+    ``parts[stream, age]``: how much of the slice was over at each of them, added up.
     ``crowds[stream]``: meetings, the squares of how many of them each arrival made, the number of
     the last such arrival and how many it has made so far.
     ``had[seq % RING]`` is how many partners a tuple is believed to have had when it came; ``scale``
@@ -46,8 +46,8 @@ class Feed(NamedTuple):
 
 def no_feed() -> Feed:
     """Return what is passed for a policy that learns nothing from the sample."""
-    none = np.zeros((0, AGES, PARTNERS))
-    return Feed(1.0, np.zeros(0, np.uint8), none, none, np.zeros((0, 4)))
+    found, parts = np.zeros((0, AGES, PARTNERS)), np.zeros((0, AGES))
+    return Feed(1.0, np.zeros(0, np.uint8), found, parts, np.zeros((0, 4)))
 
 
 def widths() -> Float64:
@@ -88,7 +88,7 @@ def count_state(found: Float64, parts: Float64, stream: int, age: float, had: in
     """Count a meeting under the state of a tuple of an age that has had so many partners."""
     at, part = slice_and_part(age)
     found[stream, at, min(had, PARTNERS - 1)] += 1.0
-    parts[stream, at, min(had, PARTNERS - 1)] += part
+    parts[stream, at] += part
 
 
 @inlined

@@ -66,8 +66,8 @@ class Returns:
     def __init__(self, window: float, once: bool) -> None:
         self.ages, self.once = range(slice_of(window) + 1), once
         self.found: dict[State, float] = defaultdict(float)
-        self.parts: dict[State, float] = defaultdict(float)
-        self.over: dict[State, float] = {}
+        self.parts: dict[int, float] = defaultdict(float)
+        self.over: dict[int, float] = {}
         self.time: dict[State, float] = defaultdict(float)
         self.expected: dict[State, float] = defaultdict(float)
         self.crowds: dict[int, int] = defaultdict(int)
@@ -77,7 +77,7 @@ class Returns:
     def at(self, age: float, had: int) -> float:
         """Return the index at an age: that of its slice as it begins, then on to the next one's."""
         n = slice_of(age)
-        into = self._part(age) / self.over.get((n, min(had, CLASSES - 1)), 1.0)
+        into = self._part(age) / self.over.get(n, 1.0)
         before, after = (self._known(slice, had) for slice in (n, min(n + 1, self.ages[-1])))
         return before + min(into, 1.0) * (after - before)
 
@@ -87,9 +87,8 @@ class Returns:
 
     def meet(self, age: float, had: int, seq: int) -> None:
         """Count a meeting with the arrival ``seq``."""
-        state = slice_of(age), min(had, CLASSES - 1)
-        self.found[state] += 1
-        self.parts[state] += self._part(age)
+        self.found[slice_of(age), min(had, CLASSES - 1)] += 1
+        self.parts[slice_of(age)] += self._part(age)
         self.crowds[seq] += 1
         self.meetings += 1
         self.squares += 2 * self.crowds[seq] - 1
@@ -122,9 +121,6 @@ class Returns:
                 known = 0.0 if self.once and had else self._ratio([(age, had)], near)
                 self.ratio[age, had] = known
         for state in states:
-            half = self._crowd() * BELIEF / 2
-            mean = (self.parts[state] + half) / (self.found[state] + 2 * half)
-            self.over[state] = min(OVER * mean, 1.0)
             base = expected / time
             if self.time[state] > 0 and self.expected[state] > 0:
                 base = self.expected[state] / self.time[state]
@@ -134,12 +130,18 @@ class Returns:
             if age + 1 in self.ages:
                 here, older = self.index[age, had], self.index[age + 1, had]
                 self.index[age, had] = min(max(older, here / SLACK), here * SLACK)
+        half = self._crowd() * BELIEF / 2
+        for age in self.ages:
+            met = sum(self.found[age, had] for had in range(CLASSES))
+            self.over[age] = min(OVER * (self.parts[age] + half) / (met + 2 * half), 1.0)
         kept = 0.98 ** (arrivals / 128)
         self.meetings *= kept
         self.squares *= kept
-        for table in (self.found, self.parts, self.time, self.expected):
+        for table in (self.found, self.time, self.expected):
             for state in states:
                 table[state] *= kept
+        for age in self.ages:
+            self.parts[age] *= kept
 
     def _ratio(self, states: list[State], like: float) -> float:
         found, expected = (sum(of[one] for one in states) for of in (self.found, self.expected))
