@@ -42,7 +42,8 @@ def test_who_has_had_its_only_partner_goes_first() -> None:
         slots = joined._state.stage(BoundedJoin).memory.slots
         assert np.all(slots.priority[slots.stream == 1] == 0.0)
         untold += joined_with(tables, 20).read_all().num_rows
-    assert told > 1.02 * untold  # that no order has a key that came is learned soon
+    # That no order has a key which came before says nearly the same, as soon as orders have come.
+    assert 1.02 * untold < told < 1.08 * untold
 
 
 def test_explained() -> None:
