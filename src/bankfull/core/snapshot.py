@@ -25,7 +25,7 @@ from bankfull.kernels import hashing
 from bankfull.spec import digest
 
 _MAGIC = b"bankfull"
-_VERSION = 14
+_VERSION = 15
 _HEAD = struct.Struct("<8sI16sQ")
 
 

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from bankfull.kernels.bounded import hooks
 from bankfull.kernels.bounded.memory import NONE, Memory
 from bankfull.kernels.compiler import Float64, Int64, inlined, inner, rule
-from bankfull.kernels.recall.feed import AGES, PARTNERS, RING, Feed, count_crowd, slice_of, widths
+from bankfull.kernels.recall.feed import (
+    AGES,
+    PARTNERS,
+    RING,
+    Feed,
+    count_crowd,
+    count_state,
+    slice_of,
+    widths,
+)
 from bankfull.policies.looks import (
     AGAIN,
     CLASS,
@@ -33,7 +42,7 @@ from bankfull.policies.mixture import (
 )
 from bankfull.policies.promise import UNEXPLAINED
 from bankfull.policies.registry import Policy, Shape, check, register
-from bankfull.policies.returns import index_at, look_at_sample, slice_at, tabulate_returns
+from bankfull.policies.returns import age_of, index_at, look_at_sample, tabulate_returns
 from bankfull.policies.worth import CLASSES, NO_CLASS, class_of, middle, tabulate_worth
 
 #: Tuples between the first tables; later it is a 32nd (2 to the 5th) of the next power of two.
@@ -49,9 +58,10 @@ class GainState(NamedTuple):
     the decayed number of tuples in each class of importance; ``worth[s, c]``, what a result with
     stream s is worth to a tuple of class c.
 
-    Of every state (``returns.py``): ``found`` meetings (``crowds``: ``kernels/recall/feed.py``),
-    ``looked``, the time spent in it and the meetings expected, and the ``indices`` made of them, at
-    the beginning of each slice and at the end of the last.
+    Of every state (``returns.py``): ``found`` meetings (``parts``, ``crowds``:
+    ``kernels/recall/feed.py``), ``looked``, the time spent in it and the meetings expected. Made of
+    them: the ``indices`` at the beginning of each slice and at the end of the last, and ``spans``,
+    the part of each slice after which its meetings are over.
     ``unexplained``: what sets earn beyond what their items promise (``promise.py``).
     ``sampled``: they come from the sample. ``once[s]``: a tuple of the stream has one partner at
     most; ``ends[s]``: the slices that its window has; ``widths`` of the slices;
@@ -77,9 +87,11 @@ class GainState(NamedTuple):
     sampled: bool
     had: NDArray[np.uint8]
     found: Float64
+    parts: Float64
     crowds: Float64
     looked: Float64
     indices: Float64
+    spans: Float64
     unexplained: Float64
     once: Int64
     ends: Int64
@@ -156,9 +168,11 @@ class Gain(Policy):
             shape.sampled,
             np.zeros(RING, np.uint8),
             np.zeros(states),
+            np.zeros((streams, AGES)),
             np.tile([0.0, 0.0, -1.0, 0.0], (streams, 1)),
             np.zeros((*states, 2)),
             index,
+            np.ones((streams, AGES)),
             np.zeros((streams, UNEXPLAINED)),
             once,
             np.array(ends, np.int64),
@@ -183,7 +197,7 @@ class Gain(Policy):
 
     def feed(self, state: GainState) -> Feed:
         """Return where the sample's meetings are counted."""
-        return Feed(state.scale, state.had, state.found, state.crowds)
+        return Feed(state.scale, state.had, state.found, state.parts, state.crowds)
 
     def learn(self, state: GainState, memory: Memory, watch: Any, items: Any) -> None:
         """Learn from the sample what tuples still earn."""
@@ -244,8 +258,7 @@ def _matched(policy: GainState, memory: Memory, slot: int, time: int) -> bool:
     had = int(about.notes[HAD])
     about.notes[HAD] += 1.0
     if not policy.sampled:
-        age = slice_at(policy, memory, slot)
-        policy.found[about.stream, age, min(had, PARTNERS - 1)] += 1.0
+        count_state(policy.found, policy.parts, about.stream, age_of(policy, memory, slot), had)
         count_crowd(policy.crowds, about.stream, memory.now.seq_next)
     if had >= PARTNERS - 1:  # as most are that meet many; one more changes nothing
         return False
@@ -285,4 +298,4 @@ def _tabulate(policy: GainState, memory: Memory) -> None:
     for s in range(memory.streams.shape[0]):
         tabulate_worth(policy.seen[s], policy.worth[s], policy.combine)
     if not policy.sampled:
-        tabulate_returns(policy, float(policy.every))
+        tabulate_returns(policy, memory, float(policy.every))

@@ -113,6 +113,22 @@ def _repeated(policy: Any, memory: Memory, join: int) -> float:
 
 
 @inlined
+def known_part(policy: Any, memory: Memory, s: int) -> float:
+    """Return how much of what may bring partners to a stream had a key that came before."""
+    known, came = 1.0, 1.0
+    for join in range(memory.joins.shape[0]):
+        width, within = memory.joins[join].width, False
+        for member in range(width):
+            within |= memory.joins[join].members[member] == s
+        for member in range(width if within else 0):
+            o = memory.joins[join].members[member]
+            if o != s:
+                known += policy.totals[join, o, _LEARNED]
+                came += policy.totals[join, o, _FADING]
+    return known / came
+
+
+@inlined
 def chance_of(policy: Any, memory: Memory, join: int, key: int, o: int, now: float) -> float:
     """Return the part of the next arrivals that a key on stream ``o`` is expected to be.
 

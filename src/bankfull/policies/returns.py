@@ -20,7 +20,7 @@ from bankfull.kernels.bounded.memory import Memory, has_left
 from bankfull.kernels.compiler import inlined, inner, kernel
 from bankfull.kernels.recall.feed import FINE, PARTNERS, slice_and_part, slice_of
 from bankfull.kernels.recall.sample import Watch
-from bankfull.policies.mixture import prepare
+from bankfull.policies.mixture import known_part, prepare
 from bankfull.policies.promise import (
     CHANCE,
     Aside,
@@ -35,6 +35,9 @@ from bankfull.policies.promise import (
 _BELIEF = 8.0
 #: The index of an age is that of the next older one, if that is wrong by no more than this factor.
 _SLACK = 2.0 ** (1 / 16)
+#: Where in a slice its meetings are over: at three times their mean place, if that is before its
+#: end. Where they come ever less often, down to none at the end, that is the end.
+_OVER = 3.0
 #: What it counts to have waited, where there is nothing to be expected: less than anything else.
 _WAITED = 1e-300
 #: Tuples of the sample that are looked at each time, at most.
@@ -44,18 +47,26 @@ _UNIT, _SHARE = 128.0, 0.98
 
 
 @inlined
+def age_of(policy: Any, memory: Memory, slot: int) -> float:
+    """Return a stored tuple's age in windows; of count windows there is none."""
+    lived = memory.now.time_now - memory.slots[slot].time
+    return lived / policy.scale if policy.scale > 0.0 else 0.0
+
+
+@inlined
 def index_at(policy: Any, memory: Memory, slot: int, had: int) -> float:
     """Return what the index is at a tuple's age, if it has had so many partners.
 
     Between the ages that it is known for it is a straight line: with steps, a tuple's chance, which
-    falls with its age, would make it go just before its index rises.
+    falls with its age, would make it go just before its index rises. In a slice whose meetings are
+    over before its end, as with a fixed lag, the line ends there too.
     """
     stream, n = memory.slots[slot].stream, min(had, PARTNERS - 1)
     if policy.scale <= 0.0:
         return policy.indices[stream, 0, n]  # type: ignore[no-any-return]
-    age = (memory.now.time_now - memory.slots[slot].time) / policy.scale
-    at, into = slice_and_part(age)
+    at, into = slice_and_part(age_of(policy, memory, slot))
     before, after = policy.indices[stream, at, n], policy.indices[stream, at + 1, n]
+    into = min(into / policy.spans[stream, at], 1.0)
     return before + into * (after - before)  # type: ignore[no-any-return]
 
 
@@ -77,8 +88,7 @@ def worth_waiting(policy: Any, memory: Memory, slot: int, importance: int) -> fl
 @inlined
 def slice_at(policy: Any, memory: Memory, slot: int) -> int:
     """Return the slice of a stored tuple's age."""
-    lived = memory.now.time_now - memory.slots[slot].time
-    return slice_of(lived / policy.scale) if policy.scale > 0.0 else 0
+    return slice_of(age_of(policy, memory, slot))
 
 
 @kernel
@@ -112,7 +122,7 @@ def look_at_sample(policy: Any, memory: Memory, watch: Watch, items: Any, now: f
         looked[1] += each * (promise + sets * policy.unexplained[s, CHANCE])
         note_unexplained(policy, s, had, each * sets, each * promise)
     settle_unexplained(policy, memory, _SHARE ** (arrivals / _UNIT))
-    tabulate_returns(policy, arrivals)
+    tabulate_returns(policy, memory, arrivals)
 
 
 @inlined
@@ -137,26 +147,29 @@ def _ratio(found: float, expected: float, like: float, belief: float) -> float:
 
 
 @inner
-def tabulate_returns(policy: Any, arrivals: float) -> None:
+def tabulate_returns(policy: Any, memory: Memory, arrivals: float) -> None:
     """Make the index of every state, and forget some of what it is made from.
 
     ``arrivals`` is how many tuples came since the last time. Streams are believed to be like all of
-    them together, so that a few meetings do not decide between them.
+    them together, so that a few meetings do not decide between them, but for the part of what comes
+    to meet them that has a key which nobody has seen: that meets nobody.
     """
     found, expected = 0.5, 0.5
     for s in range(policy.found.shape[0]):
+        known = known_part(policy, memory, s)
         for age in range(policy.ends[s]):
             for had in range(PARTNERS):
                 found += policy.found[s, age, had]
-                expected += policy.looked[s, age, had, 1]
+                expected += known * policy.looked[s, age, had, 1]
     for s in range(policy.found.shape[0]):
-        _tabulate(policy, s, arrivals, found / expected)
+        _tabulate(policy, s, arrivals, known_part(policy, memory, s) * found / expected)
 
 
 @inlined
 def _tabulate(policy: Any, s: int, arrivals: float, overall: float) -> None:
-    """Make the index of every state of a stream; ``overall``: found over expected of them all."""
+    """Make the index of every state of a stream; ``overall``: what is believed of the stream."""
     found, looked, index, rates = policy.found[s], policy.looked[s], policy.indices[s], policy.rates
+    parts, spans = policy.parts[s], policy.spans[s]
     end, once = policy.ends[s], policy.once[s] > 0
     times, all_found, all_expected = 0.0, 0.0, 0.0
     for age in range(end):
@@ -165,6 +178,9 @@ def _tabulate(policy: Any, s: int, arrivals: float, overall: float) -> None:
             all_expected += looked[age, had, 1]
             all_found += found[age, had]
     if times <= 0.0 or all_expected <= 0.0:
+        for age in range(end + 1):
+            for had in range(PARTNERS):
+                index[age, had] = 0.0 if once and had > 0 else overall
         return
     # Meetings of one arrival with many tuples are evidence only once.
     crowd = policy.crowds[s, 1] / policy.crowds[s, 0] if policy.crowds[s, 0] > 0.0 else 1.0
@@ -201,10 +217,14 @@ def _tabulate(policy: Any, s: int, arrivals: float, overall: float) -> None:
     policy.crowds[s, 0] *= kept
     policy.crowds[s, 1] *= kept
     for age in range(end):
+        met = 0.0
         for had in range(PARTNERS):
+            met += found[age, had]
             found[age, had] *= kept
             looked[age, had, 0] *= kept
             looked[age, had, 1] *= kept
+        spans[age] = min(_OVER * (parts[age] + 0.5 * belief) / (met + belief), 1.0)
+        parts[age] *= kept
 
 
 @inlined

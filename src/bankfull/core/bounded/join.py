@@ -360,7 +360,7 @@ class BoundedJoin(Stage):
         self.slots.make_room(slots + 1, numbers, coming, items, largest)
         self.slots.check()
 
-    def _compact(self, slack: int = 64) -> None:
+    def _compact(self, slack: int = 32) -> None:
         """Rewrite logs with the stored tuples alone, where much of one is of others."""
         spare = self.shed.budget // (64 * len(self.logs)) if self.shed.in_bytes else NEVER
         for position, log in enumerate(self.logs):

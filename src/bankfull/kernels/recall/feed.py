@@ -30,6 +30,7 @@ RING = 1024
 class Feed(NamedTuple):
     """Where meetings are counted: ``found[stream, age, partners]``.
 
+    ``parts[stream, age]``: how much of the slice was over at each of them, added up.
     ``crowds[stream]``: meetings, the squares of how many of them each arrival made, the number of
     the last such arrival and how many it has made so far.
     ``had[seq % RING]`` is how many partners a tuple is believed to have had when it came; ``scale``
@@ -39,12 +40,14 @@ class Feed(NamedTuple):
     scale: float
     had: NDArray[np.uint8]
     found: Float64
+    parts: Float64
     crowds: Float64
 
 
 def no_feed() -> Feed:
     """Return what is passed for a policy that learns nothing from the sample."""
-    return Feed(1.0, np.zeros(0, np.uint8), np.zeros((0, AGES, PARTNERS)), np.zeros((0, 4)))
+    found, parts = np.zeros((0, AGES, PARTNERS)), np.zeros((0, AGES))
+    return Feed(1.0, np.zeros(0, np.uint8), found, parts, np.zeros((0, 4)))
 
 
 def widths() -> Float64:
@@ -75,9 +78,17 @@ def count_meeting(feed: Feed, kept: Records, t: int, seq: int) -> None:
     """Count that a tuple of the sample has met a partner: the arrival with number ``seq``."""
     if feed.found.shape[0] > 0:
         age = (t - kept.time) / feed.scale if feed.scale > 0.0 else 0.0
-        feed.found[kept.stream, slice_of(age), min(kept.had, PARTNERS - 1)] += 1.0
+        count_state(feed.found, feed.parts, kept.stream, age, kept.had)
         count_crowd(feed.crowds, kept.stream, seq)
     kept.had += 1
+
+
+@inlined
+def count_state(found: Float64, parts: Float64, stream: int, age: float, had: int) -> None:
+    """Count a meeting under the state of a tuple of an age that has had so many partners."""
+    at, part = slice_and_part(age)
+    found[stream, at, min(had, PARTNERS - 1)] += 1.0
+    parts[stream, at] += part
 
 
 @inlined

@@ -197,7 +197,7 @@ class Gain(Policy):
             for stream in self._streams(memory):
                 self._tabulate(stream)
             if self.aside is None:
-                tabulate(list(self.returns.values()), self.period)
+                self._tabulate_returns(self.period, memory)
 
     def _start(self, memory: Memory) -> None:
         window = self._window(memory)
@@ -234,7 +234,18 @@ class Gain(Policy):
                 self.unexplained.look(u.stream, one.had, promised, sets)
         keys = self._keys_came() / self.turns
         self.unexplained.settle(self.returns, keys, 0.98 ** (came / 128))
-        tabulate(list(self.returns.values()), came)
+        self._tabulate_returns(came, memory)
+
+    def _tabulate_returns(self, arrivals: int, memory: Memory) -> None:
+        known = [self._known_part(s, memory) for s in self.returns]
+        tabulate(list(self.returns.values()), known, arrivals)
+
+    def _known_part(self, s: int, memory: Memory) -> float:
+        """Return how much of what may bring partners had a key that came before; one more had."""
+        of = [(n, join.streams) for n, join in enumerate(memory.joins) if s in join.streams]
+        others = [(number, o) for number, streams in of for o in streams if o != s]
+        known = 1 + sum(self.learned[where] for where in others)
+        return known / (1 + sum(len(self._all_times(*where)) for where in others))
 
     # ------------------------------------------------------------------------------ the notes
 

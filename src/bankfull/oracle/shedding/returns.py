@@ -13,6 +13,8 @@ PAIRS = 14
 CLASSES = 3
 BELIEF = 8
 SLACK = 2 ** (1 / 16)
+#: The meetings of a slice are over at so many times their mean place in it.
+OVER = 3
 
 #: A slice of age and a class of partners.
 State = tuple[int, int]
@@ -27,14 +29,17 @@ def slice_of(age: float) -> int:
     return max(n for n, begin in enumerate(BEGINS) if begin <= age)
 
 
-def tabulate(of: list[Returns], arrivals: int) -> None:
-    """Make the indices of all streams."""
-    found, expected = (
-        0.5 + sum(sum(table.values()) for table in tables)
-        for tables in ([one.found for one in of], [one.expected for one in of])
+def tabulate(of: list[Returns], known: list[float], arrivals: int) -> None:
+    """Make the indices of all streams.
+
+    ``known``: how much of what may bring partners to each had a key that came before.
+    """
+    found = 0.5 + sum(sum(one.found.values()) for one in of)
+    expected = 0.5 + sum(
+        part * sum(one.expected.values()) for one, part in zip(of, known, strict=True)
     )
-    for one in of:
-        one.tabulate(arrivals, found / expected)
+    for one, part in zip(of, known, strict=True):
+        one.tabulate(arrivals, part * found / expected)
 
 
 class Returns:
@@ -51,12 +56,18 @@ class Returns:
     ratio of the state it is in. It stays until some age, or until it has more than so many
     partners, if that is sooner; the best of all such stays, in partners a window, over the base.
     From old to young each is then made as much like the next older one as a factor of 2 to the 16th
-    part allows. Where a tuple has one partner at most, the ratio of who had one is 0.
+    part allows. Where a tuple has one partner at most, the ratio of who had one is 0. Of a stream
+    that nobody has looked at, or nothing is expected of, every index is what is believed of it.
+
+    A slice is over, as far as the index goes, at three times the mean place of its meetings in it,
+    from 0 to 1, each counted and as many halves as the ratio has believed meetings, or at its end.
     """
 
     def __init__(self, window: float, once: bool) -> None:
         self.ages, self.once = range(slice_of(window) + 1), once
         self.found: dict[State, float] = defaultdict(float)
+        self.parts: dict[int, float] = defaultdict(float)
+        self.over: dict[int, float] = {}
         self.time: dict[State, float] = defaultdict(float)
         self.expected: dict[State, float] = defaultdict(float)
         self.crowds: dict[int, int] = defaultdict(int)
@@ -66,9 +77,9 @@ class Returns:
     def at(self, age: float, had: int) -> float:
         """Return the index at an age: that of its slice as it begins, then on to the next one's."""
         n = slice_of(age)
-        into = min((age - BEGINS[n]) / WIDTHS[n], 1.0)
+        into = self._part(age) / self.over.get(n, 1.0)
         before, after = (self._known(slice, had) for slice in (n, min(n + 1, self.ages[-1])))
-        return before + into * (after - before)
+        return before + min(into, 1.0) * (after - before)
 
     def _known(self, slice: int, had: int) -> float:
         state = slice, min(had, CLASSES - 1)
@@ -77,6 +88,7 @@ class Returns:
     def meet(self, age: float, had: int, seq: int) -> None:
         """Count a meeting with the arrival ``seq``."""
         self.found[slice_of(age), min(had, CLASSES - 1)] += 1
+        self.parts[slice_of(age)] += self._part(age)
         self.crowds[seq] += 1
         self.meetings += 1
         self.squares += 2 * self.crowds[seq] - 1
@@ -90,11 +102,13 @@ class Returns:
     def tabulate(self, arrivals: int, overall: float) -> None:
         """Make the index; forget some of what it was made from.
 
-        ``overall``: found over expected, of all streams.
+        ``overall``: found over expected, as it is believed of the stream.
         """
         states = [(age, had) for age in self.ages for had in range(CLASSES)]
         time, expected = (sum(of[one] for one in states) for of in (self.time, self.expected))
         if time <= 0 or expected <= 0:
+            for age, had in states:
+                self.index[age, had] = 0.0 if self.once and had else overall
             return
         usual = self._ratio(states, overall)
         self.ratio: dict[State, float] = {}
@@ -116,19 +130,32 @@ class Returns:
             if age + 1 in self.ages:
                 here, older = self.index[age, had], self.index[age + 1, had]
                 self.index[age, had] = min(max(older, here / SLACK), here * SLACK)
+        half = self._crowd() * BELIEF / 2
+        for age in self.ages:
+            met = sum(self.found[age, had] for had in range(CLASSES))
+            self.over[age] = min(OVER * (self.parts[age] + half) / (met + 2 * half), 1.0)
         kept = 0.98 ** (arrivals / 128)
         self.meetings *= kept
         self.squares *= kept
         for table in (self.found, self.time, self.expected):
             for state in states:
                 table[state] *= kept
+        for age in self.ages:
+            self.parts[age] *= kept
 
     def _ratio(self, states: list[State], like: float) -> float:
         found, expected = (sum(of[one] for one in states) for of in (self.found, self.expected))
-        crowd = self.squares / self.meetings if self.meetings > 0 else 1.0
         known = max(found, expected * like)
-        power = known / (known + crowd * BELIEF)
+        power = known / (known + self._crowd() * BELIEF)
         return float(like * ((found + 0.5) / (expected * like + 0.5)) ** power)
+
+    def _crowd(self) -> float:
+        return self.squares / self.meetings if self.meetings > 0 else 1.0
+
+    def _part(self, age: float) -> float:
+        """Return how much is over of the slice that an age is in."""
+        n = slice_of(age)
+        return min((age - BEGINS[n]) / WIDTHS[n], 1.0)
 
     def _best(self, state: State, most: int, base: float) -> float:
         """Return the best mean return of a stay that ends with more than ``most`` partners.

@@ -34,7 +34,7 @@ from bankfull.runtime.spark.packets import (
 )
 from bankfull.spec import to_json
 
-_VERSION = 16
+_VERSION = 17
 #: Where the header is kept: no list of rows has this place.
 _HEADER = (-1, 0)
 #: The place of the arrays. A change has the number of its commit, and of its piece.
