@@ -188,8 +188,7 @@ class Comparing:
 
         All joins have been searched up to that time.
         """
-        foresees = self.rules.algorithm.foresees and not self.rules.per_unit
-        if foresees:
+        if self.rules.algorithm.foresees and not self.rules.per_unit:
             self.capacity.add(int((self.given - self.left).sum()), time)
             self.given[:] = self.left
         if self.is_planned and time < self.until():

@@ -125,6 +125,24 @@ class Memory:
         history = self.history if settled else self.history[:-1]
         return sum(u.stream == x.stream and u.seq > x.seq for u in history)
 
+    def older(self, x: Arrival) -> list[list[Arrival]]:
+        """Return, for each join, older tuples of the same stream and key, if any, newest first."""
+        found = [
+            [u for u in reversed(self.stored) if u.stream == x.stream and u.keys[number] == key]
+            for number, key in enumerate(x.keys)
+            if key is not None and self.joins[number].single
+        ]
+        older = [[u for u in same if u.seq < x.seq] for same in found]
+        return [some for some in older if some]
+
+    @property
+    def longest_life(self) -> float | None:
+        """The longest life that a stream's tuples have, or None if all are without end."""
+        streams = {s for join in self.joins for s in join.streams}
+        lives = [max(join.span(s) for join in self.joins if s in join.streams) for s in streams]
+        ending = [life for life in lives if math.isfinite(life)]
+        return max(1.0, *ending) if ending else None
+
     def span(self, x: Arrival) -> float:
         """Return how long a tuple lives: the largest window of its stream in any join.
 

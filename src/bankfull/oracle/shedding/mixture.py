@@ -145,7 +145,7 @@ class Gain(Policy):
     def offered(self, x: Arrival, memory: Memory) -> None:
         self._search_is_over(x)
         self._note(x, memory)
-        for older in self._older(x, memory):
+        for older in memory.older(x):
             self._note(older[0], memory)
 
     def pressed(self, x: Arrival, memory: Memory) -> None:
@@ -160,7 +160,7 @@ class Gain(Policy):
             if self._first(x, memory) is first:
                 break
         self.chosen = min(looked, key=self._place)
-        for older in self._older(self.chosen, memory):
+        for older in memory.older(self.chosen):
             oldest = older[:ALONG][-1]
             self._note(oldest, memory)
             self.chosen = min(self.chosen, oldest, key=self._place)
@@ -200,7 +200,7 @@ class Gain(Policy):
                 self._tabulate_returns(self.period, memory)
 
     def _start(self, memory: Memory) -> None:
-        window = self._window(memory)
+        window = memory.longest_life
         for s in self._streams(memory):
             spans = [join.span(s) for join in memory.joins if s in join.streams]
             length = max(1.0, *spans) / window if window else 0.0
@@ -257,19 +257,9 @@ class Gain(Policy):
         else:
             self.notes[u.seq] = (
                 1e-300
-                * (1 + memory.age(u) / (self._window(memory) or 1))
+                * (1 + memory.age(u) / (memory.longest_life or 1))
                 * sum(self._worth_with(o, u) for o in self._streams(memory) if o != u.stream)
             )
-
-    def _older(self, x: Arrival, memory: Memory) -> list[list[Arrival]]:
-        """Return, for each join, older tuples of the same stream and key, if any, newest first."""
-        found = [
-            [u for u in reversed(memory.stored) if u.stream == x.stream and u.keys[number] == key]
-            for number, key in enumerate(x.keys)
-            if key is not None and memory.joins[number].single
-        ]
-        older = [[u for u in same if u.seq < x.seq] for same in found]
-        return [some for some in older if some]
 
     def _first(self, x: Arrival, memory: Memory) -> Arrival:
         return min(memory.buffer(x), key=self._place)
@@ -387,23 +377,14 @@ class Gain(Policy):
             self.known = {}
 
     def _now(self, memory: Memory) -> float:
-        window = self._window(memory)
+        window = memory.longest_life
         if window is not None:
             return memory.now / window
         longest = max(most for join in memory.joins for most in join.rows)
         return self.searched / (longest * len(self._streams(memory)))
 
-    def _window(self, memory: Memory) -> float | None:
-        """Return the longest life that a stream's tuples have, or None if all are without end."""
-        lives = [
-            max(join.span(s) for join in memory.joins if s in join.streams)
-            for s in self._streams(memory)
-        ]
-        ending = [life for life in lives if math.isfinite(life)]
-        return max(1.0, *ending) if ending else None
-
     def _age(self, u: Arrival, memory: Memory) -> float:
-        window = self._window(memory)
+        window = memory.longest_life
         return 0.0 if window is None else memory.age(u) / window
 
     def _streams(self, memory: Memory) -> list[int]:
