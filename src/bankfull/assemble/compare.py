@@ -17,6 +17,8 @@ from bankfull.spec.overload import COMBINATIONS
 
 #: Basic windows in the longest window, and in a period, unless the query says otherwise.
 _BASIC_WINDOWS, _PERIOD = 20, 5
+#: More comparisons than can be made in a period.
+_ENOUGH = 2.0**55
 
 
 def compare_plan(
@@ -51,6 +53,7 @@ def compare_plan(
     per_unit, share = 0.0, 1.0
     if isinstance(shed.cpu, Comparisons):
         per_unit = shed.cpu.count if unit is None else shed.cpu.count * unit / 1e9
+        per_unit = min(per_unit, _ENOUGH / period)
     elif shed.cpu is not None:
         share = float(shed.cpu)
     return ComparePlan(

@@ -175,8 +175,10 @@ class Comparing:
     # -------------------------------------------------------------------------------------- plans
 
     def until(self) -> int:
-        """Return the time from which on another plan holds."""
-        return (int(self.clock[_WINDOW]) + 1) * self.rules.basic if self.is_planned else -NEVER
+        """Return the time from which on another plan holds; none is after all times."""
+        if not self.is_planned:
+            return -NEVER
+        return min(NEVER, (int(self.clock[_WINDOW]) + 1) * self.rules.basic)
 
     @property
     def is_planned(self) -> bool:
@@ -211,7 +213,7 @@ class Comparing:
         if period != int(self.clock[_PERIOD]):
             share = 1.0 if self.shares is None else self.shares.at(time).memory
             total = int(rules.per_unit * rules.period * share)
-            self.fair[0] = total * rules.basic / rules.period
+            self.fair[0] = float(total) * rules.basic / rules.period
         self.clock[:] = window, period
         self._price.fade(elapsed)
         for selector in self.selectors:

@@ -134,7 +134,7 @@ def plan_everything(selection: Selection, known: Known, rules: Rules, left: Int6
     total = int(selection.left[OTHERS] + selection.left[SAMPLE] + rules.reserve[0])
     if period != rules.clock[PERIOD]:
         total = rules.most
-        rules.fair[0] = total * basic / rules.period
+        rules.fair[0] = float(total) * basic / rules.period  # whole numbers might overflow
     elapsed = window - rules.clock[WINDOW]
     rules.clock[WINDOW], rules.clock[PERIOD] = window, period
     rules.sampled[0] += selection.tally.sampled.sum()

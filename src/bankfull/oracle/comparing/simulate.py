@@ -133,7 +133,7 @@ class Operator:
         total = sum(one.left + one.aside for one in self.selected) + self.reserve
         if self.period != time // rules.period:
             self.period, total = time // rules.period, int(rules.per_unit * rules.period)
-            self.fair = total * rules.basic / rules.period
+            self.fair = float(total) * rules.basic / rules.period
         elapsed = window - self.plans[-1].window if self.plans else 1
         for one in self.selected:
             one.learn(elapsed, self.kept, self.algorithm.remembers)
