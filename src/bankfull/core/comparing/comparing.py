@@ -176,9 +176,8 @@ class Comparing:
 
     def until(self) -> int:
         """Return the time from which on another plan holds; none is after all times."""
-        if not self.is_planned:
-            return -NEVER
-        return min(NEVER, (int(self.clock[_WINDOW]) + 1) * self.rules.basic)
+        end = (int(self.clock[_WINDOW]) + 1) * self.rules.basic
+        return min(end, NEVER) if self.is_planned else -NEVER
 
     @property
     def is_planned(self) -> bool:
@@ -238,8 +237,7 @@ class Comparing:
         self.place()
 
     def _works(self, time: int, clocks: Sequence[Clock]) -> list[Work]:
-        pairs = zip(self.selectors, clocks, strict=True)
-        return [selector.work(time, clock) for selector, clock in pairs]
+        return [one.work(time, clock) for one, clock in zip(self.selectors, clocks, strict=True)]
 
     def _windows_left(self, time: int) -> int:
         """Return the basic windows that the period of ``time`` still has, its own counted."""
