@@ -93,7 +93,7 @@ class Comparing:
         self.given = self.left.copy()
         self.capacity = Capacity()
         self.known = self.capacity.known
-        self._price = Price()
+        self._price = Price(self.rules.algorithm)
         self.price = self._price.mean
         #: Entered around every plan; what it is, and what it tells, is the runtime's affair.
         self.stopwatch: AbstractContextManager[object] = nullcontext()
@@ -272,12 +272,10 @@ class Comparing:
         return math.ceil(float(selector.whole[0, 0]) * demand + demand / max(1.0, work.coming()))
 
     def _give(self, works: list[Work], now: int) -> Float64:
-        """Let the joins make so many comparisons in this basic window, by what is planned.
-
-        Returns the comparisons that are planned for each.
-        """
-        pairs = zip(works, self.selectors, strict=True)
-        planned = np.array([selector.planned(work) for work, selector in pairs]) + 1.0
+        """Let the joins make so many comparisons now by what is planned for each; returns that."""
+        planned = np.ones(len(works))
+        if len(works) > 1:  # one join has all of it, whatever is planned
+            planned += [one.planned(work) for one, work in zip(self.selectors, works, strict=True)]
         self._divide(OTHERS, now, planned)
         self.given[:] = self.left
         return planned
@@ -319,7 +317,7 @@ class Comparing:
         if demand <= 0.0:  # there is but the current basic window
             choices = [part * nothing_left_out(work) for work in works]
         elif rules.per_unit:
-            choices = self._price.choose(algorithm, works, budget)
+            choices = self._price.choose(works, budget)
         else:
             choices = algorithm.choose(works, budget)
         for selector, choice in zip(self.selectors, choices, strict=True):

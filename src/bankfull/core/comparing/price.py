@@ -23,19 +23,21 @@ _WORTH_IT = 0.5
 class Price:
     """The mean price of a comparison, that of the last plans most; 0 where nothing is left out."""
 
-    def __init__(self) -> None:
+    def __init__(self, algorithm: Algorithm) -> None:
         self.mean = np.zeros(1)
+        self._algorithm = algorithm
+        self._pricing = algorithm if isinstance(algorithm, Pricing) else None
 
     def fade(self, elapsed: int) -> None:
         """Forget, so many basic windows after the last plan."""
         self.mean *= _LASTING**elapsed
 
-    def choose(self, algorithm: Algorithm, works: list[Work], budget: float) -> list[Float64]:
-        """Return the shares that an algorithm chooses of what is worth the price."""
-        if not isinstance(algorithm, Pricing):
-            return algorithm.choose(works, budget)
+    def choose(self, works: list[Work], budget: float) -> list[Float64]:
+        """Return the shares that the algorithm chooses of what is worth the price."""
+        if self._pricing is None:
+            return self._algorithm.choose(works, budget)
         least = _WORTH_IT * float(self.mean[0])
-        choices, price = algorithm.choose_above(works, budget, least)
+        choices, price = self._pricing.choose_above(works, budget, least)
         self.mean += (1.0 - _LASTING) * price
         if all((choice >= 1.0).all() for choice in choices):
             self.mean[:] = 0.0
